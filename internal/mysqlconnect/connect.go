@@ -167,6 +167,12 @@ func (c *Conn) Close() {
 type ConnectError struct {
 	text string
 	Err  error
+
+	User, Database string
+	Server         string // its host and port, or the path of its socket
+
+	// NoPassword reports whether no password was found anywhere, and the server wants one.
+	NoPassword bool
 }
 
 func (e *ConnectError) Error() string { return e.text }
@@ -194,7 +200,11 @@ func connectFailed(ctx context.Context, s *Settings, err error) error {
 	if s.Database != "" {
 		where = fmt.Sprintf("database %q on %s", s.Database, server)
 	}
+	const accessDenied = 1045
+	refused, is := errors.AsType[*gomysql.MySQLError](err)
 	return &ConnectError{
-		fmt.Sprintf("mysql: cannot connect to %s as user %q: %s", where, s.User, strings.TrimSpace(why)), err,
+		text: fmt.Sprintf("mysql: cannot connect to %s as user %q: %s", where, s.User, strings.TrimSpace(why)),
+		Err:  err, User: s.User, Database: s.Database, Server: server,
+		NoPassword: is && refused.Number == accessDenied && s.Password == "",
 	}
 }

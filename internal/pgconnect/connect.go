@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +43,7 @@ type ConnectError struct {
 	Err  error
 
 	User, Database string
+	Server         string // its host and port, or the path of its socket
 
 	// Entry is what was looked for in the password file, HOST:PORT:DATABASE:USER, if no password was found anywhere and
 	// the server wants one; otherwise "".
@@ -77,7 +79,7 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 	failed := &ConnectError{
 		text: fmt.Sprintf("postgres: cannot connect to database %q as user %q: %s", database, config.User,
 			strings.Join(tried, "; ")),
-		Err: cause, User: config.User, Database: database,
+		Err: cause, User: config.User, Database: database, Server: server(config),
 	}
 	if config.Password == "" && Code(cause) == codeInvalidPassword {
 		host := config.Host
@@ -87,6 +89,15 @@ func connectFailed(ctx context.Context, config *pgconn.Config, err error) error 
 		failed.Entry = fmt.Sprintf("%s:%d:%s:%s", host, config.Port, database, config.User)
 	}
 	return failed
+}
+
+// server returns the address of the first server of the configuration.
+func server(config *pgconn.Config) string {
+	network, address := pgconn.NetworkAddress(config.Host, config.Port)
+	if network == "unix" {
+		return address
+	}
+	return net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
 }
 
 // refusesTLS reports whether an attempt to connect has failed since the server has no TLS.

@@ -61,7 +61,7 @@ func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailab
 // connectFailed explains an error of mysqlconnect.Connect.
 func connectFailed(err error) error {
 	if failed, ok := errors.AsType[*mysqlconnect.ConnectError](err); ok {
-		return &unavailableError{failed.Error(), failed.Err}
+		return &unavailableError{failed.Error(), failed}
 	}
 	if lost, ok := errors.AsType[*mysqlconnect.LostError](err); ok {
 		return &unavailableError{lost.Error(), lost.Err}

@@ -22,7 +22,7 @@ type session struct {
 func connect(ctx context.Context, settings *mysqlconnect.Settings) (*session, error) {
 	conn, err := mysqlconnect.Connect(ctx, settings)
 	if failed, ok := errors.AsType[*mysqlconnect.ConnectError](err); ok {
-		return nil, sqlsource.Unavailable(failed.Error(), failed.Err)
+		return nil, sqlsource.Unavailable(failed.Error(), failed)
 	}
 	if lost, ok := errors.AsType[*mysqlconnect.LostError](err); ok {
 		return nil, sqlsource.Unavailable(lost.Error(), lost.Err)

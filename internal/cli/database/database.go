@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/internal/cli/command"
+	"culvert/internal/mysqlconnect"
 	"culvert/sink"
 	mysqlsink "culvert/sink/mysql"
 	postgressink "culvert/sink/postgres"
@@ -33,6 +34,7 @@ import (
 type Database struct {
 	Engine  string // "mysql", "postgres" or "sqlite"
 	address string
+	prompt  *passwordPrompt // or nil, if nobody is asked for a password
 }
 
 // sqliteExtensions are those that make a file name a SOURCE by itself.
@@ -43,18 +45,18 @@ func Parse(text string) (Database, error) {
 	scheme, rest, found := strings.Cut(text, ":")
 	switch {
 	case found && (scheme == "postgres" || scheme == "postgresql") && strings.HasPrefix(rest, "//"):
-		return Database{"postgres", text}, nil
+		return Database{Engine: "postgres", address: text}, nil
 	case found && scheme == "postgres":
-		return Database{"postgres", rest}, nil
+		return Database{Engine: "postgres", address: rest}, nil
 	case found && (scheme == "mysql" || scheme == "mariadb") && (rest == "" || strings.HasPrefix(rest, "//")):
 		if rest == "" {
 			text = "" // all from the environment
 		}
-		return Database{"mysql", text}, nil
+		return Database{Engine: "mysql", address: text}, nil
 	case found && scheme == "sqlite" && rest != "":
-		return Database{"sqlite", rest}, nil
+		return Database{Engine: "sqlite", address: rest}, nil
 	case slices.Contains(sqliteExtensions, strings.ToLower(filepath.Ext(text))):
-		return Database{"sqlite", text}, nil
+		return Database{Engine: "sqlite", address: text}, nil
 	}
 	return Database{}, command.WithHint(errNotSource,
 		"a database is postgres://USER@HOST/DATABASE, postgres:, mysql://USER@HOST/DATABASE, sqlite:FILE or FILE.db",
@@ -112,55 +114,35 @@ func (d Database) hasPassword() bool {
 	return set
 }
 
-// Open opens the database.
+// Open opens the database. The user may be asked for a password.
 func (d Database) Open(ctx context.Context) (source.Source, error) {
-	// A nil pointer must not become a Source that is not nil.
-	switch d.Engine {
-	case "sqlite":
-		db, err := sqlite.Open(d.address)
-		if err != nil {
-			return nil, d.Explain(err)
+	return connect(ctx, d, func(address string) (source.Source, error) {
+		switch d.Engine {
+		case "sqlite":
+			return sqlite.Open(address)
+		case "mysql":
+			return mysql.Open(ctx, address)
 		}
-		return db, nil
-	case "mysql":
-		db, err := mysql.Open(ctx, d.address)
-		if err != nil {
-			return nil, d.Explain(err)
-		}
-		return db, nil
-	}
-	db, err := postgres.Open(ctx, d.address)
-	if err != nil {
-		return nil, d.Explain(err)
-	}
-	return db, nil
+		return postgres.Open(ctx, address)
+	})
 }
 
-// OpenSink opens the database to fill its tables. With create, the file of an SQLite database need not exist.
+// OpenSink opens the database to fill its tables. With create, the file of an SQLite database need not exist. The user
+// may be asked for a password.
 func (d Database) OpenSink(ctx context.Context, create bool) (sink.Sink, error) {
-	switch d.Engine {
-	case "sqlite":
-		open := sqlitesink.Open
-		if create {
-			open = sqlitesink.Create
+	return connect(ctx, d, func(address string) (sink.Sink, error) {
+		switch d.Engine {
+		case "sqlite":
+			open := sqlitesink.Open
+			if create {
+				open = sqlitesink.Create
+			}
+			return open(address)
+		case "mysql":
+			return mysqlsink.Open(ctx, address)
 		}
-		db, err := open(d.address)
-		if err != nil {
-			return nil, d.Explain(err)
-		}
-		return db, nil
-	case "mysql":
-		db, err := mysqlsink.Open(ctx, d.address)
-		if err != nil {
-			return nil, d.Explain(err)
-		}
-		return db, nil
-	}
-	db, err := postgressink.Open(ctx, d.address)
-	if err != nil {
-		return nil, d.Explain(err)
-	}
-	return db, nil
+		return postgressink.Open(ctx, address)
+	})
 }
 
 // Join opens the database and joins a snapshot. Only PostgreSQL has snapshots that others can join.
@@ -168,11 +150,9 @@ func (d Database) Join(ctx context.Context, snapshot source.Snapshot) (source.So
 	if d.Engine != "postgres" {
 		return nil, d.NotShared()
 	}
-	db, err := postgres.Join(ctx, d.address, snapshot)
-	if err != nil {
-		return nil, d.Explain(err)
-	}
-	return db, nil
+	return connect(ctx, d, func(address string) (source.Source, error) {
+		return postgres.Join(ctx, address, snapshot)
+	})
 }
 
 // NotShared is the error of a database whose snapshot other sessions cannot join, or nil.
@@ -185,6 +165,26 @@ func (d Database) NotShared() error {
 		"leave out --workers, --queue and --snapshot: culvert export reads it in one session")
 }
 
+// environment leads to what an address may leave out.
+const environment = "see: culvert help environment"
+
+// hintsOf says what to try after an error of a server that tells more than that it is one, or nil.
+func (d Database) hintsOf(err error) []string {
+	switch d.Engine {
+	case "postgres":
+		return d.hintsOfPostgres(err)
+	case "mysql":
+		refused, is := errors.AsType[*mysqlconnect.ConnectError](err)
+		if is && refused.NoPassword {
+			return []string{
+				"no password was found: set MYSQL_PWD, or put password = PASSWORD below [client] in ~/.my.cnf",
+				environment,
+			}
+		}
+	}
+	return nil
+}
+
 // Explain says what to try if the database cannot be reached.
 func (d Database) Explain(err error) error {
 	if hints := d.hintsOf(err); hints != nil {
@@ -195,7 +195,7 @@ func (d Database) Explain(err error) error {
 		return err
 	case d.Engine != "sqlite":
 		return command.WithHint(err, "check that the server runs, and that address, user and password are right",
-			"see: culvert help environment")
+			environment)
 	case errors.Is(err, sqlite3.BUSY):
 		return command.WithHint(err, "another program has locked the database: try again when it is done")
 	case errors.Is(err, sqlite3.READONLY):
@@ -248,18 +248,19 @@ func (f *Flags) Parse(a *command.App, args []string) (Database, []string, error)
 		if err != nil {
 			err = command.Rephrase(err, fmt.Sprintf("the first line of %q is not a database", f.File))
 		}
+		d.prompt = &passwordPrompt{app: a}
 		return d, args, err
 	}
 	if len(args) == 0 {
 		return Database{}, nil,
 			command.WithHint(command.Usagef("%s is missing", f.argument), "see: culvert help sources")
 	}
-	d, err := f.Named(args[0], "or put the whole "+f.argument+" into a file: --dsn-file FILE")
+	d, err := f.Named(a, args[0], "or put the whole "+f.argument+" into a file: --dsn-file FILE")
 	return d, args[1:], err
 }
 
 // Named returns the database that an argument names. The hints are for an argument with a password.
-func (f *Flags) Named(argument string, hints ...string) (Database, error) {
+func (f *Flags) Named(a *command.App, argument string, hints ...string) (Database, error) {
 	d, err := Parse(argument)
 	if err != nil {
 		return Database{}, notSource(argument, err)
@@ -274,6 +275,7 @@ func (f *Flags) Named(argument string, hints ...string) (Database, error) {
 				slices.Concat([]string{"put it into " + file + "; see: culvert help environment"}, hints,
 					[]string{"to allow it anyway: --insecure-dsn"})...)
 	}
+	d.prompt = &passwordPrompt{app: a}
 	return d, nil
 }
 

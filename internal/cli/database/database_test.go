@@ -4,23 +4,25 @@ import (
 	"testing"
 
 	"culvert/internal/cli/command"
+	"culvert/internal/mysqlconnect"
+	"culvert/internal/pgconnect"
 )
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Database{
-		"postgres://me@host/db":   {"postgres", "postgres://me@host/db"},
-		"postgresql://host":       {"postgres", "postgresql://host"},
-		"postgres:":               {"postgres", ""},
-		"postgres:service=shop":   {"postgres", "service=shop"},
-		"mysql://me@host/db":      {"mysql", "mysql://me@host/db"},
-		"mariadb://host":          {"mysql", "mariadb://host"},
-		"mysql:":                  {"mysql", ""},
-		"mariadb:":                {"mysql", ""},
-		"sqlite:some file":        {"sqlite", "some file"},
-		"shop.db":                 {"sqlite", "shop.db"},
-		"dir/SHOP.SQLite3":        {"sqlite", "dir/SHOP.SQLite3"},
-		`C:\data\shop.sqlite`:     {"sqlite", `C:\data\shop.sqlite`},
-		"sqlite:postgres://a:b@c": {"sqlite", "postgres://a:b@c"},
+		"postgres://me@host/db":   {Engine: "postgres", address: "postgres://me@host/db"},
+		"postgresql://host":       {Engine: "postgres", address: "postgresql://host"},
+		"postgres:":               {Engine: "postgres", address: ""},
+		"postgres:service=shop":   {Engine: "postgres", address: "service=shop"},
+		"mysql://me@host/db":      {Engine: "mysql", address: "mysql://me@host/db"},
+		"mariadb://host":          {Engine: "mysql", address: "mariadb://host"},
+		"mysql:":                  {Engine: "mysql", address: ""},
+		"mariadb:":                {Engine: "mysql", address: ""},
+		"sqlite:some file":        {Engine: "sqlite", address: "some file"},
+		"shop.db":                 {Engine: "sqlite", address: "shop.db"},
+		"dir/SHOP.SQLite3":        {Engine: "sqlite", address: "dir/SHOP.SQLite3"},
+		`C:\data\shop.sqlite`:     {Engine: "sqlite", address: `C:\data\shop.sqlite`},
+		"sqlite:postgres://a:b@c": {Engine: "sqlite", address: "postgres://a:b@c"},
 	} {
 		if got, err := Parse(text); err != nil || got != want {
 			t.Errorf("%q is %v, %v; want %v", text, got, err, want)
@@ -68,6 +70,39 @@ func TestHasPassword(t *testing.T) {
 		}
 		if got := d.hasPassword(); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+func TestWithPassword(t *testing.T) {
+	const password = `it's "a\b" @/:?#&= %41`
+	for _, text := range []string{
+		"postgres://me@host/db", "postgresql://me@host:1,host2/db?sslmode=disable", "postgres:",
+		"postgres:host=h user=me",
+	} {
+		d, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address, err := d.withPassword(password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config, err := pgconnect.ParseConfig(address); err != nil || config.Password != password {
+			t.Errorf("%q becomes %q, which has the password %q: %v", text, address, config.Password, err)
+		}
+	}
+	for _, text := range []string{"mysql:", "mysql://me@host/db?ssl-mode=DISABLED", "mariadb://host"} {
+		d, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address, err := d.withPassword(password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if settings, err := mysqlconnect.Resolve(address); err != nil || settings.Password != password {
+			t.Errorf("%q becomes %q, which has another password: %v", text, address, err)
 		}
 	}
 }

@@ -4,17 +4,17 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
+	"regexp"
+	"strings"
 
 	"culvert/internal/cli/command"
 	"culvert/internal/pgconnect"
 )
 
-// hintsOf says what to try after an error of PostgreSQL whose code tells it, or nil.
-func (d Database) hintsOf(err error) []string {
-	if d.Engine != "postgres" {
-		return nil
-	}
+// hintsOfPostgres says what to try after an error of PostgreSQL whose code tells it, or nil.
+func (d Database) hintsOfPostgres(err error) []string {
 	code := pgconnect.Code(err)
 	if code == "40001" {
 		return []string{
@@ -26,13 +26,12 @@ func (d Database) hintsOf(err error) []string {
 	if !is {
 		return nil
 	}
-	const environment = "see: culvert help environment"
 	switch code {
 	case "28P01":
 		if refused.Entry != "" {
 			return []string{
 				fmt.Sprintf("no password was found: set PGPASSWORD, or add the line %s:PASSWORD to %s", refused.Entry,
-					command.ForShell(cmp.Or(os.Getenv("PGPASSFILE"), "~/.pgpass"))),
+					d.passwordFile()),
 				environment,
 			}
 		}
@@ -56,4 +55,22 @@ func (d Database) hintsOf(err error) []string {
 		return []string{"the server is starting or stopping: try again"}
 	}
 	return nil
+}
+
+var passfileKeyword = regexp.MustCompile(`(?:^|\s)passfile\s*=\s*'?((?:\\.|[^\s\\'])+)`)
+
+// passwordFile returns the password file that is read, for a shell.
+func (d Database) passwordFile() string {
+	named := os.Getenv("PGPASSFILE")
+	if _, query, isURL := strings.Cut(d.address, "?"); isURL {
+		// A plus is no space there. The connection has understood the rest.
+		values, _ := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B"))
+		named = cmp.Or(values.Get("passfile"), named)
+	} else if found := passfileKeyword.FindStringSubmatch(d.address); found != nil {
+		named = found[1]
+	}
+	if named == "" {
+		return "~/.pgpass"
+	}
+	return command.ForShell(named)
 }

@@ -117,7 +117,7 @@ func (c *copying) parse(args []string) (err error) {
 		return command.WithHint(command.Usagef("DEST is missing"), copyUsage)
 	}
 	last := len(rest) - 1
-	if c.db, err = c.o.from.Named(rest[last]); err != nil {
+	if c.db, err = c.o.from.Named(c.a, rest[last]); err != nil {
 		return command.WithHint(err, append(command.HintsOf(err), copyUsage)...)
 	}
 	if c.targets, err = parseTargets(rest[:last]); err != nil {
