@@ -112,7 +112,7 @@ type preparer struct {
 	csv     bool               // the text is CSV, and is summed up
 	shows   bool               // the decoder shows the lines that are summed up
 	fewer   bool               // so are the rows that are loaded, if they may have other text
-	encoder format.Encoder     // for a table of text, unless asIs
+	encoder format.Encoder     // for a table of text
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 
 	headerLines int64 // before the first row
@@ -131,7 +131,8 @@ func (p *preparer) prepare(b *block) {
 		b.rows, b.lines = addLines(&b.sum, b.text)
 		b.summed = true
 	}
-	if p.asIs && (p.infinite == nil || !bytes.Contains(b.text, infinity)) {
+	hasInfinite := p.infinite != nil && bytes.Contains(b.text, infinity)
+	if p.asIs && !hasInfinite && (p.from == nil || !endsData(b.text)) {
 		b.out = b.text
 		return
 	}
@@ -148,6 +149,23 @@ func (p *preparer) prepare(b *block) {
 		b.empty()
 	}
 	b.finish()
+}
+
+// endsData reports whether a row of CSV is \. alone and without quotes. PostgreSQL before 18 takes it for the end of the
+// data.
+func endsData(text []byte) bool {
+	isEnd := func(c byte) bool { return c == '\n' || c == '\r' }
+	for from := 0; ; {
+		at := bytes.Index(text[from:], []byte(`\.`))
+		if at < 0 {
+			return false
+		}
+		start := from + at
+		from = start + len(`\.`)
+		if (start == 0 || isEnd(text[start-1])) && (from == len(text) || isEnd(text[from])) {
+			return true
+		}
+	}
 }
 
 // decode makes batches of the text of a block, or text for the loaders, one batch at a time.

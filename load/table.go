@@ -194,9 +194,6 @@ func (t *filling) prepare() error {
 	isChecked := t.prep.checked != nil || t.prep.octets != nil
 	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && !isChecked {
 		t.prep.asIs, t.prep.csv = true, true
-		if t.prep.infinite == nil {
-			return nil
-		}
 	}
 	var err error
 	if t.prep.encoder, err = text.Format().Encoder(c.types); err != nil {
