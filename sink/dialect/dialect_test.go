@@ -151,7 +151,7 @@ func TestTranslate(t *testing.T) {
 			"CREATE TABLE `orders` (\n  `id` bigint NOT NULL AUTO_INCREMENT,\n  `other` bigint,\n" +
 				"  `title` longtext NOT NULL DEFAULT ('it''s'),\n  `price` decimal(10,2) DEFAULT '-1',\n" +
 				"  `paid` tinyint(1) DEFAULT 0,\n  `at` datetime(3),\n  `code` varchar(8),\n  PRIMARY KEY (`id`),\n" +
-				"  UNIQUE (`code`, `price`),\n  KEY `by_price` (`price`)\n) AUTO_INCREMENT=42 " +
+				"  KEY `by_price` (`price`),\n  UNIQUE (`code`, `price`)\n) AUTO_INCREMENT=42 " +
 				"DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin COMMENT='all ''orders'''",
 			"KEY `by_price` (`price`)", common,
 		},
@@ -335,5 +335,48 @@ func TestRefused(t *testing.T) {
 	}
 	if _, _, err := dialect.Translate(&source.Definition{Dialect: source.SQLite}, source.MySQL); err == nil {
 		t.Error("no columns")
+	}
+}
+
+// TestNames refuses names that a system cannot have, or would cut.
+func TestNames(t *testing.T) {
+	long := strings.Repeat("ä", 32) // 64 bytes
+	for _, test := range []struct {
+		to      source.Dialect
+		columns []string
+		refused string
+	}{
+		{source.PostgreSQL, []string{long[:62], "É", "é"}, ""},
+		{source.PostgreSQL, []string{"a", long}, long},
+		{source.PostgreSQL, []string{""}, ""},
+		{source.MySQL, []string{long + long}, ""},
+		{source.MariaDB, []string{"a", long + long + "x"}, long + long + "x"},
+		{source.MySQL, []string{"a "}, "a "},
+		{source.MySQL, []string{"😀"}, "😀"},
+		{source.MySQL, []string{"É", "é"}, "é"},
+		{source.SQLite, []string{long + long + long, "É", "é", "a "}, ""},
+		{source.SQLite, []string{"É", "Aé", "aé"}, "aé"},
+	} {
+		from := source.PostgreSQL
+		if test.to == from {
+			from = source.SQLite
+		}
+		d := &source.Definition{Dialect: from, Name: "t"}
+		for _, name := range test.columns {
+			d.Columns = append(d.Columns, source.ColumnDefinition{Name: name, Type: "bigint"})
+		}
+		_, _, err := dialect.Translate(d, test.to)
+		refused, is := errors.AsType[*dialect.NameError](err)
+		switch {
+		case is && (refused.Column != test.refused || !errors.Is(err, errors.ErrUnsupported)):
+			t.Errorf("%q in %s: %v", test.columns, test.to, err)
+		case is != (test.refused != "" || test.columns[0] == ""):
+			t.Errorf("%q in %s: %v", test.columns, test.to, err)
+		}
+	}
+	for to, fits := range map[source.Dialect]bool{source.PostgreSQL: false, source.MySQL: true, source.SQLite: true} {
+		if err := dialect.CheckTable(to, long); (err == nil) != fits {
+			t.Errorf("a table of %s: %v", to, err)
+		}
 	}
 }

@@ -127,6 +127,10 @@
 //     unsigned, unless that has come to numbers that a bigint cannot hold
 //   - the comment of a table, except in SQLite
 //
+// A table or column whose name the other system cannot have is refused: PostgreSQL cuts names after 63 bytes, and MySQL
+// has up to 64 characters, none of them beyond U+FFFF. So is a column whose name differs from another one only in
+// letter case, except in PostgreSQL. An index with such a name gets another one.
+//
 // Translate returns what is left out, by its name: other defaults, indexes, collations and comments, generated columns,
 // checks, foreign keys, the values of enum and set, each other clause that the source has found, such as PARTITION BY,
 // and what the definition lacks.

@@ -2,6 +2,7 @@ package dialect_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -29,6 +30,11 @@ func TestMariaDB(t *testing.T) {
 		},
 		Indexes: []source.Index{
 			{Name: "by_at", Columns: []string{"at", "paid"}, Definition: "CREATE INDEX x ON y (at)"},
+			{Name: strings.Repeat("x", 65), Columns: []string{"at"}, Definition: "CREATE INDEX x ON y (at)"},
+			{Name: "at", Columns: []string{"paid"}, Definition: "CREATE INDEX x ON y (at)"},
+			{Name: "AT", Columns: []string{"zoned"}, Definition: "CREATE INDEX x ON y (at)"},
+			{Name: "title", Columns: []string{"price"}, Definition: "CREATE INDEX x ON y (at)"},
+			{Name: "primary", Columns: []string{"price", "at"}, Definition: "CREATE INDEX x ON y (at)"},
 		},
 	}
 	for _, from := range []*source.Definition{orders, lite} {

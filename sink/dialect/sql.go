@@ -49,12 +49,22 @@ func (t *translation) mysql() string {
 		}
 		clauses = append(clauses, clause)
 	}
+	var unnamed []string // last, since the server gives them names that no key before them has
 	for _, c := range t.result.Constraints {
-		clauses = append(clauses, c.Definition)
+		if c.Kind == source.PrimaryKey {
+			clauses = append(clauses, c.Definition)
+		} else {
+			unnamed = append(unnamed, c.Definition)
+		}
 	}
 	for _, i := range t.result.Indexes {
-		clauses = append(clauses, i.Definition)
+		if i.Name == "" {
+			unnamed = append(unnamed, i.Definition)
+		} else {
+			clauses = append(clauses, i.Definition)
+		}
 	}
+	clauses = append(clauses, unnamed...)
 	sql := "CREATE TABLE " + quote(t.to, t.result.Name) + " (\n  " + strings.Join(clauses, ",\n  ") + "\n)"
 	for _, s := range t.result.Sequences {
 		if s.Last != nil {

@@ -14,7 +14,7 @@ import (
 // Translate returns the definition of an equal table in another system, with the same schema and name, and what is left
 // out, by name. None of its statements has SQL of the original one. A definition of the same system, or of MySQL for
 // MariaDB, is returned as it is, and left out is what it lacks. The error is a [*TypeError] if a column has a
-// type without an equal.
+// type without an equal, and a [*NameError] if it cannot have its name.
 func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []string, error) {
 	if family(d.Dialect) == family(to) {
 		return d, d.Lacks, nil
@@ -34,6 +34,9 @@ func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []s
 	}
 	if len(t.result.Columns) == 0 {
 		return nil, nil, fmt.Errorf("dialect: table %q has no columns that take values", d.Name)
+	}
+	if err := t.checkColumns(); err != nil {
+		return nil, nil, err
 	}
 	for _, c := range d.Constraints {
 		if err := t.constraint(c); err != nil {
@@ -240,7 +243,10 @@ func (t *translation) index(i source.Index) {
 		made.Name = ""
 		made.Definition = "CREATE " + unique + "INDEX ON " + table + columns
 	case source.MySQL:
-		made.Definition = unique + "KEY " + quote(t.to, i.Name) + columns
+		made.Definition = unique + "KEY" + columns
+		if made.Name = t.indexName(i.Name); made.Name != "" {
+			made.Definition = unique + "KEY " + quote(t.to, i.Name) + columns
+		}
 	case source.SQLite:
 		if family(t.from.Dialect) == source.MySQL { // where each table has names of its own
 			made.Name = t.result.Name + "_" + i.Name

@@ -65,6 +65,9 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if p.target.Database == "" {
 		return fmt.Errorf("mysql: table %q is to be made, but no database is opened", name)
 	}
+	if err := dialect.CheckTable(db.dialect(), p.target.Name); err != nil {
+		return fmt.Errorf("mysql: %w", err)
+	}
 	var all []mysqlrow.Column
 	for _, c := range p.Create.Columns {
 		all = append(all, mysqlrow.Column{

@@ -49,6 +49,11 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 			return err
 		}
 		name = d.Schema + "." + d.Name
+		for _, part := range []string{d.Schema, d.Name} {
+			if err := dialect.CheckTable(source.PostgreSQL, part); err != nil {
+				return fmt.Errorf("postgres: %w", err)
+			}
+		}
 	}
 	if p.target, err = made(name, d); err != nil {
 		return err

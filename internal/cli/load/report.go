@@ -227,6 +227,7 @@ func (f *tableFlags) withHints(err error) error {
 	unknown, isUnknown := errors.AsType[*source.UnknownError](err)
 	referenced, isReferenced := errors.AsType[*sink.ReferencedError](err)
 	refused, isRow := errors.AsType[*sink.RowError](err)
+	unnameable, isName := errors.AsType[*dialect.NameError](err)
 	differ, isSum := errors.AsType[*load.SumError](err)
 	switch {
 	case command.Is[*load.UnfinishedError](err):
@@ -251,6 +252,12 @@ func (f *tableFlags) withHints(err error) error {
 		}
 	case command.Is[*dialect.TypeError](err):
 		hints = []string{"make the table yourself, and run the same command again: it fills a table without rows"}
+	case isName && unnameable.Column == "":
+		hints = []string{"give the table another name: TABLE=NAME"}
+	case isName:
+		hints = []string{
+			"make the table yourself, with another name for the column, and load into it with --map OLD=NEW",
+		}
 	case errors.Is(err, sink.ErrBusy):
 		hints = []string{"try again when the other load is done"}
 	case errors.Is(err, sink.ErrLocked):
