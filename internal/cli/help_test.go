@@ -158,8 +158,8 @@ func jsonType(t reflect.Type) string {
 	return "number"
 }
 
-// TestHelp checks the help of every command and topic as it is shown: it has examples, lists each flag once, points to
-// topics that exist, and fits a terminal of 80 columns.
+// TestHelp checks the help of every command and topic as it is shown: it has examples, lists each flag once, says the
+// argument of none twice in a row, points to topics that exist, and fits a terminal of 80 columns.
 func TestHelp(t *testing.T) {
 	root := testRoot()
 	topics := map[string]bool{}
@@ -186,6 +186,10 @@ func TestHelp(t *testing.T) {
 			}
 			if n := len(regexp.MustCompile(`(?m)^ +(-\w, )?--`+flag.Name+`( |$)`).FindAllString(text, -1)); n != want {
 				t.Errorf("%s: --%s is listed %d times, want %d: see flagGroups", cmd.CommandPath(), flag.Name, n, want)
+			}
+			argument, usage := pflag.UnquoteUsage(flag)
+			if first, _, _ := strings.Cut(usage, " "); first == argument {
+				t.Errorf("%s: --%s %s is followed by the same word: %s", cmd.CommandPath(), flag.Name, argument, usage)
 			}
 		})
 		if !cmd.Runnable() || cmd == root {
