@@ -151,8 +151,8 @@ func (p *preparer) prepare(b *block) {
 	b.finish()
 }
 
-// endsData reports whether a row of CSV is \. alone and without quotes. PostgreSQL before 18 takes it for the end of the
-// data.
+// endsData reports whether a row of CSV is \. alone and without quotes. PostgreSQL before 18 takes it for the end of
+// the data.
 func endsData(text []byte) bool {
 	isEnd := func(c byte) bool { return c == '\n' || c == '\r' }
 	for from := 0; ; {

@@ -64,7 +64,8 @@ func TestEndOfData(t *testing.T) {
 				for _, backup := range []*backup{rows, objects} {
 					expect(t, to, want, func(dst sink.Sink) error {
 						plan := load.Plan{}
-						_, err := plan.Directory(t.Context(), dst, backup.Directory, map[string]string{"texts": "copies"})
+						names := map[string]string{"texts": "copies"}
+						_, err := plan.Directory(t.Context(), dst, backup.Directory, names)
 						return err
 					})
 				}

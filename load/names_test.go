@@ -17,8 +17,8 @@ import (
 func TestLongNames(t *testing.T) {
 	long := strings.Repeat("n", 63)
 	src := newLite(t, "CREATE TABLE "+long+"aa (id int)", "INSERT INTO "+long+"aa VALUES (1)",
-		"CREATE TABLE "+long+"bb (id int)", "CREATE TABLE columns ("+long+"aa int, "+long+"bb int)", "CREATE TABLE good (id int)",
-		"CREATE TABLE same (id int)")
+		"CREATE TABLE "+long+"bb (id int)", "CREATE TABLE columns ("+long+"aa int, "+long+"bb int)",
+		"CREATE TABLE good (id int)", "CREATE TABLE same (id int)")
 	postgres, toPostgres := newPostgres(t, "CREATE TABLE "+long+" (id int)")
 	maria := testkit.MariaDB(t).NewDatabase(t)
 	toMaria, err := tomysql.Open(t.Context(), maria.URL())
@@ -27,8 +27,11 @@ func TestLongNames(t *testing.T) {
 	}
 	defer closing(t, toMaria)
 	tables := []load.Names{
-		{From: long + "aa", To: long + "aa"}, {From: long + "bb", To: long + "bb"}, {From: "columns", To: "columns"},
-		{From: "good", To: "good"}, {From: "same", To: long + "cc"},
+		{From: long + "aa", To: long + "aa"},
+		{From: long + "bb", To: long + "bb"},
+		{From: "columns", To: "columns"},
+		{From: "good", To: "good"},
+		{From: "same", To: long + "cc"},
 	}
 	for name, dst := range map[string]sink.Sink{"PostgreSQL": toPostgres, "MariaDB": toMaria} {
 		plan := load.Plan{Create: true}

@@ -85,8 +85,8 @@ func (t *translation) checkColumns() error {
 	return nil
 }
 
-// sameName reports whether two names mean one column, or one index of a table. In MySQL, letter case does not count, and
-// in SQLite not that of ASCII.
+// sameName reports whether two names mean one column, or one index of a table. In MySQL, letter case does not count,
+// and in SQLite not that of ASCII.
 func sameName(to source.Dialect, a, b string) bool {
 	switch family(to) {
 	case source.MySQL:
@@ -107,7 +107,8 @@ func sameName(to source.Dialect, a, b string) bool {
 // chooses one, if the index cannot have its name.
 func (t *translation) indexName(name string) string {
 	taken := func(i source.Index) bool { return sameName(t.to, i.Name, name) }
-	if unnameable(t.to, name) != "" || strings.EqualFold(name, "PRIMARY") || slices.ContainsFunc(t.result.Indexes, taken) {
+	if unnameable(t.to, name) != "" || strings.EqualFold(name, "PRIMARY") ||
+		slices.ContainsFunc(t.result.Indexes, taken) {
 		t.leave("the name of the index %q", name)
 		return ""
 	}
