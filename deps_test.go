@@ -19,8 +19,9 @@ import (
 // too, unless they are named themselves.
 var floors = [][]string{
 	{
-		"bytebuf", "internal/crc", "internal/disk", "internal/fingerprint", "internal/grace", "internal/ordered",
-		"internal/publish", "internal/recent", "internal/readahead", "internal/rowsum", "internal/strictio",
+		"bytebuf", "internal/crc", "internal/disk", "internal/fingerprint", "internal/grace", "internal/lazyregexp",
+		"internal/ordered", "internal/publish", "internal/recent", "internal/readahead", "internal/rowsum",
+		"internal/strictio",
 	},
 	{
 		"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile",

@@ -3,6 +3,8 @@ package fileservice
 import (
 	"regexp"
 	"strings"
+
+	"culvert/internal/lazyregexp"
 )
 
 // Suffixes of unfinished files, which the names of transferred files must not have.
@@ -26,4 +28,4 @@ func IsReserved(name string) bool {
 // in DraftSuffix belongs to the user.
 func IsDraft(name string) bool { return draftPattern.MatchString(name) }
 
-var draftPattern = regexp.MustCompile(`\.[a-z2-7]{12}` + regexp.QuoteMeta(DraftSuffix) + `$`)
+var draftPattern = lazyregexp.New(`\.[a-z2-7]{12}` + regexp.QuoteMeta(DraftSuffix) + `$`)

@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"culvert/internal/lazyregexp"
 )
 
 // The name of the manifest: the first if the files are encrypted, as the manifest then is too, and otherwise the
@@ -23,7 +24,7 @@ const (
 const JournalDirectory = ".culvert"
 
 // segment also matches what a killed process has left of a file in a directory (see place/dir).
-var segment = regexp.MustCompile(`^[0-9a-f]{16}-[0-9]{4,9}-[0-9]{6,9}(\.[a-z2-7]{8}\.part)?$`)
+var segment = lazyregexp.New(`^[0-9a-f]{16}-[0-9]{4,9}-[0-9]{6,9}(\.[a-z2-7]{8}\.part)?$`)
 
 // JournalFiles returns the names of the files of journals that a place has.
 func JournalFiles(from fs.FS) (names []string, err error) {
@@ -79,7 +80,7 @@ func caseless(name string) string { return strings.ToLower(strings.ToUpper(name)
 
 // device matches names of devices of Windows, which any extension may follow ("Naming Files, Paths, and Namespaces" in
 // the documentation of Win32).
-var device = regexp.MustCompile(`(?i)^(CON|CONIN\$|CONOUT\$|PRN|AUX|NUL|COM[0-9¹²³]|LPT[0-9¹²³]) *$`)
+var device = lazyregexp.New(`(?i)^(CON|CONIN\$|CONOUT\$|PRN|AUX|NUL|COM[0-9¹²³]|LPT[0-9¹²³]) *$`)
 
 func fileName(table string) string {
 	const longest = 150

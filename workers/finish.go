@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"regexp"
 
+	"culvert/internal/lazyregexp"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -69,7 +70,7 @@ func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 }
 
 // unfinishedManifest is what a directory has of a manifest whose writer was killed (see place/dir).
-var unfinishedManifest = regexp.MustCompile(`^` + regexp.QuoteMeta(manifest.Name) + `(\.age)?\.[a-z2-7]{8}\.part$`)
+var unfinishedManifest = lazyregexp.New(`^` + regexp.QuoteMeta(manifest.Name) + `(\.age)?\.[a-z2-7]{8}\.part$`)
 
 // cleanManifest removes what a coordinator that was killed has left of the manifest.
 func (o *operation) cleanManifest(ctx context.Context) error {

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"culvert/internal/cli/logs"
 	"culvert/internal/cli/remote"
 	"culvert/internal/cli/serve"
+	"culvert/internal/lazyregexp"
 	"culvert/internal/ui"
 )
 
@@ -108,7 +108,7 @@ func usageHint(cmd *cobra.Command, err error) error {
 }
 
 // exclusive matches cobra's error of flags that exclude each other.
-var exclusive = regexp.MustCompile(`\[([^\]]+)\] were all set$`)
+var exclusive = lazyregexp.New(`\[([^\]]+)\] were all set$`)
 
 // flagError explains a flag that there is not, or that lacks its value, or a duration without a unit.
 func flagError(cmd *cobra.Command, err error) error {

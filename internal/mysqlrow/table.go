@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
 	"culvert/source"
 )
@@ -140,7 +140,7 @@ type Column struct {
 }
 
 // storage is what MariaDB prints behind the type of a compressed column.
-var storage = regexp.MustCompile(` /\*M?![0-9]+ [A-Z ]+\*/$`)
+var storage = lazyregexp.New(` /\*M?![0-9]+ [A-Z ]+\*/$`)
 
 // TypeOf returns the type in a COLUMN_TYPE of the server.
 func TypeOf(columnType string) string { return storage.ReplaceAllString(columnType, "") }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"culvert/internal/lazyregexp"
 	"culvert/place"
 )
 
@@ -103,10 +103,10 @@ func (a answer) String() string {
 }
 
 // secrets matches the query of a URL, which may be signed.
-var secrets = regexp.MustCompile(`\?[^\s"]+`)
+var secrets = lazyregexp.New(`\?[^\s"]+`)
 
 // urlErrors matches the beginning of a *url.Error of which only the text is left.
-var urlErrors = regexp.MustCompile(`\b[A-Z][a-z]+ "[a-z]+://[^"]*": `)
+var urlErrors = lazyregexp.New(`\b[A-Z][a-z]+ "[a-z]+://[^"]*": `)
 
 // errNoBucket is an fs.ErrNotExist, as that of an object that does not exist.
 var errNoBucket error = noBucketError{}

@@ -1,12 +1,12 @@
 package dialect
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -133,9 +133,9 @@ const (
 )
 
 var (
-	numeral   = regexp.MustCompile(`^[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
-	casts     = regexp.MustCompile(`^(?:::[a-z" ._]+(?:\([0-9, ]+\))?(?: with(?:out)? time zone)?)*$`)
-	quotation = regexp.MustCompile(`(?s)^'((?:[^']|'')*)'(.*)$`)
+	numeral   = lazyregexp.New(`^[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$`)
+	casts     = lazyregexp.New(`^(?:::[a-z" ._]+(?:\([0-9, ]+\))?(?: with(?:out)? time zone)?)*$`)
+	quotation = lazyregexp.New(`(?s)^'((?:[^']|'')*)'(.*)$`)
 )
 
 // literalOf understands a default. PostgreSQL prints the type of a literal behind it.
@@ -179,7 +179,7 @@ var layouts = map[string]string{
 var (
 	wholes   = []string{"tinyint", "smallint", "int", "integer", "bigint"}
 	decimals = []string{"numeric", "decimal", "real", "float", "double", "double precision"}
-	digits   = regexp.MustCompile(`^[+-]?[0-9]+$`)
+	digits   = lazyregexp.New(`^[+-]?[0-9]+$`)
 )
 
 // fits reports whether a column of a type can have a default, except in SQLite, where any can.

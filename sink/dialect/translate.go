@@ -3,10 +3,10 @@ package dialect
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -150,7 +150,7 @@ func (t *translation) constraint(c source.Constraint) error {
 }
 
 // keyWords are what precedes the columns of a key. MySQL prints a name there.
-var keyWords = regexp.MustCompile("^(?:PRIMARY KEY|UNIQUE(?: KEY `(?:[^`]|``)*`)?) ")
+var keyWords = lazyregexp.New("^(?:PRIMARY KEY|UNIQUE(?: KEY `(?:[^`]|``)*`)?) ")
 
 // keyOptions returns what the definition of a primary or unique key has besides its columns, such as DEFERRABLE.
 func keyOptions(definition string) string {
@@ -205,14 +205,14 @@ func (t *translation) unindexed(c source.Constraint) *source.ColumnDefinition {
 func isLong(name string) bool { return strings.HasPrefix(name, "long") || name == "json" }
 
 // ordinary matches the definition of an index that is equal to one of other systems.
-var ordinary = map[source.Dialect]*regexp.Regexp{
-	source.PostgreSQL: regexp.MustCompile(` USING btree \((?:[^()])*\)$`),
-	source.MySQL:      regexp.MustCompile(`^KEY .*\)$`),
-	source.SQLite:     regexp.MustCompile(`(?i)^CREATE[^()]*\([^()]*\)$`),
+var ordinary = map[source.Dialect]*lazyregexp.Regexp{
+	source.PostgreSQL: lazyregexp.New(` USING btree \((?:[^()])*\)$`),
+	source.MySQL:      lazyregexp.New(`^KEY .*\)$`),
+	source.SQLite:     lazyregexp.New(`(?i)^CREATE[^()]*\([^()]*\)$`),
 }
 
 // collated matches the definition of an index that compares otherwise than its columns.
-var collated = regexp.MustCompile(`(?i)\([^()]*\bCOLLATE\b`)
+var collated = lazyregexp.New(`(?i)\([^()]*\bCOLLATE\b`)
 
 // isOrdinary reports whether an index has whole columns, all rows, and the collations of its columns. Those of MySQL
 // have no collations of their own.
@@ -318,7 +318,7 @@ func (t *translation) canNumber(name string) bool {
 }
 
 // inCreate finds the checks and foreign keys of SQLite, which only the statement has.
-var inCreate = regexp.MustCompile(`(?i)\b(CHECK|REFERENCES)\b`)
+var inCreate = lazyregexp.New(`(?i)\b(CHECK|REFERENCES)\b`)
 
 // rest translates what belongs to the table as a whole.
 func (t *translation) rest() {

@@ -3,10 +3,10 @@ package dialect
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -161,10 +161,10 @@ func family(d source.Dialect) source.Dialect {
 }
 
 // modified finds the modifiers of a type.
-var modified = regexp.MustCompile(`^([a-z0-9 ]+?) ?\( ?([0-9]+)(?: ?, ?([0-9]+))? ?\)([a-z ]*)$`)
+var modified = lazyregexp.New(`^([a-z0-9 ]+?) ?\( ?([0-9]+)(?: ?, ?([0-9]+))? ?\)([a-z ]*)$`)
 
 // integers of MySQL have a width, which says nothing about their values.
-var integers = regexp.MustCompile(`^((?:tiny|small|medium|big)?int|year)\([0-9]+\)`)
+var integers = lazyregexp.New(`^((?:tiny|small|medium|big)?int|year)\([0-9]+\)`)
 
 // key returns the name under which a type is listed, and its modifiers.
 func key(from source.Dialect, name string) (listed string, modifiers []int) {

@@ -1,15 +1,15 @@
 package grammar
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
 // modified finds the modifiers of a type, and what follows them.
-var modified = regexp.MustCompile(`^([^(]*?) ?\( ?(-?[0-9]+)(?: ?, ?(-?[0-9]+))? ?\)(.*)$`)
+var modified = lazyregexp.New(`^([^(]*?) ?\( ?(-?[0-9]+)(?: ?, ?(-?[0-9]+))? ?\)(.*)$`)
 
 // cut returns the name of a type, in lower case, without its modifiers.
 func cut(name string) (base string, modifiers []int) {
@@ -41,10 +41,10 @@ var (
 	infinite  = word("infinity", "-infinity")
 	special   = word("NaN", "Infinity", "-Infinity")
 	truth     = word("t", "f", "true", "false", "1", "0")
-	network   = regexp.MustCompile(`^(?:[0-9]+(?:\.[0-9]+){3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)(?:/[0-9]+)?$`)
-	bits      = regexp.MustCompile(`^[01]+$`)
-	intervals = regexp.MustCompile(`^(?:[+-]?[0-9]+ (?:year|mon|day)s?(?: |$))*(?:` + hours + `)?$`)
-	durations = regexp.MustCompile(`^P[-0-9.YMWDTHS]+$`)
+	network   = lazyregexp.New(`^(?:[0-9]+(?:\.[0-9]+){3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)(?:/[0-9]+)?$`)
+	bits      = lazyregexp.New(`^[01]+$`)
+	intervals = lazyregexp.New(`^(?:[+-]?[0-9]+ (?:year|mon|day)s?(?: |$))*(?:` + hours + `)?$`)
+	durations = lazyregexp.New(`^P[-0-9.YMWDTHS]+$`)
 )
 
 const (
@@ -54,7 +54,7 @@ const (
 )
 
 // matching is the grammar of an expression.
-func matching(reason string, expressions ...*regexp.Regexp) Grammar {
+func matching(reason string, expressions ...*lazyregexp.Regexp) Grammar {
 	return func(kind source.Kind, value []byte) string {
 		for _, e := range expressions {
 			if kind != source.Bytes && len(value) > 0 && e.Match(value) {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
 	"culvert/internal/mysqlrow"
 	"culvert/sink"
@@ -87,7 +87,7 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 }
 
 // drawn matches a default that draws from a sequence, which MariaDB names with its database.
-var drawn = regexp.MustCompile("^[^']*\\b(?:next|last|set)val\\(`")
+var drawn = lazyregexp.New("^[^']*\\b(?:next|last|set)val\\(`")
 
 // withoutSequences leaves out the defaults that draw from sequences. Sequences are not made with a table, and those of
 // the database where it comes from must not be drawn from here.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
 	"culvert/sink"
 	"culvert/source"
@@ -30,7 +30,7 @@ const (
 
 // noSpace finds ENOSPC of Linux and other systems in the text of an error that can have several reasons, such as 1026
 // (Error writing file) and 1030 (Got error from storage engine).
-var noSpace = regexp.MustCompile(`\b(?:errno:|Errcode:|error:?) 28\b`)
+var noSpace = lazyregexp.New(`\b(?:errno:|Errcode:|error:?) 28\b`)
 
 // meanings say what errors mean in place of their text, which has values.
 var meanings = map[string]string{
@@ -109,17 +109,17 @@ type complaint struct {
 }
 
 var (
-	columnInQuotes = regexp.MustCompile(`.*[Cc]olumn '(.*?)'(?: at row|$| cannot)`)
-	columnInTicks  = regexp.MustCompile(".*column (?:`(?:[^`]|``)*`\\.)*`((?:[^`]|``)*)`")
-	columnOfField  = regexp.MustCompile(`^Field '(.*?)' doesn't have`)
-	brokenKey      = regexp.MustCompile(`.* for key '(.*?)'$`)
-	brokenCheck    = regexp.MustCompile("CONSTRAINT `((?:[^`]|``)*)` (?:failed|FOREIGN KEY)")
-	brokenCheck8   = regexp.MustCompile(`^Check constraint '(.*?)' is violated`)
-	atRow          = regexp.MustCompile(` at row ([0-9]+)$`)
+	columnInQuotes = lazyregexp.New(`.*[Cc]olumn '(.*?)'(?: at row|$| cannot)`)
+	columnInTicks  = lazyregexp.New(".*column (?:`(?:[^`]|``)*`\\.)*`((?:[^`]|``)*)`")
+	columnOfField  = lazyregexp.New(`^Field '(.*?)' doesn't have`)
+	brokenKey      = lazyregexp.New(`.* for key '(.*?)'$`)
+	brokenCheck    = lazyregexp.New("CONSTRAINT `((?:[^`]|``)*)` (?:failed|FOREIGN KEY)")
+	brokenCheck8   = lazyregexp.New(`^Check constraint '(.*?)' is violated`)
+	atRow          = lazyregexp.New(` at row ([0-9]+)$`)
 )
 
 // match returns what the first of the expressions that matches finds.
-func match(text string, expressions ...*regexp.Regexp) string {
+func match(text string, expressions ...*lazyregexp.Regexp) string {
 	for _, e := range expressions {
 		if found := e.FindStringSubmatch(text); found != nil {
 			return found[1]

@@ -3,9 +3,9 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
 	"culvert/internal/mysqlrow"
 	"culvert/sink"
@@ -108,4 +108,4 @@ func (db *DB) hasNoReferences(ctx context.Context, t mysqlrow.Table) (bool, erro
 	return err == nil && len(found) == 0, err
 }
 
-var plainNames = regexp.MustCompile(`^[A-Za-z0-9_]+/[A-Za-z0-9_]+$`)
+var plainNames = lazyregexp.New(`^[A-Za-z0-9_]+/[A-Za-z0-9_]+$`)

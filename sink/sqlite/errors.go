@@ -3,11 +3,11 @@ package sqlite
 import (
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/internal/lazyregexp"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -105,8 +105,8 @@ func ofRow(err error) bool {
 // failedOn and stored find the constraint and the column in messages such as "UNIQUE constraint failed: orders.id",
 // "CHECK constraint failed: positive" and "cannot store TEXT value in INTEGER column orders.id".
 var (
-	failedOn = regexp.MustCompile(`(NOT NULL|UNIQUE|CHECK|FOREIGN KEY) constraint failed(?:: (.*))?`)
-	stored   = regexp.MustCompile(`cannot store \w+ value in \w+ column (.*)`)
+	failedOn = lazyregexp.New(`(NOT NULL|UNIQUE|CHECK|FOREIGN KEY) constraint failed(?:: (.*))?`)
+	stored   = lazyregexp.New(`cannot store \w+ value in \w+ column (.*)`)
 )
 
 // codeOf returns the name of SQLite for a code, as far as callers might ask for it.

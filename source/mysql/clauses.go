@@ -1,17 +1,17 @@
 package mysql
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlrow"
 	"culvert/source"
 )
 
 var (
-	namedKey   = regexp.MustCompile("(?s)^(UNIQUE |FULLTEXT |SPATIAL |VECTOR )?KEY (`(?:[^`]|``)*`) (.*)$")
-	constraint = regexp.MustCompile("(?s)^CONSTRAINT (`(?:[^`]|``)*`) ((FOREIGN KEY|CHECK) .*)$")
+	namedKey   = lazyregexp.New("(?s)^(UNIQUE |FULLTEXT |SPATIAL |VECTOR )?KEY (`(?:[^`]|``)*`) (.*)$")
+	constraint = lazyregexp.New("(?s)^CONSTRAINT (`(?:[^`]|``)*`) ((FOREIGN KEY|CHECK) .*)$")
 )
 
 // addClauses adds the constraints and indexes that the statement Create has, and what else it has of the columns and
@@ -115,7 +115,7 @@ func columnOptions(text string, isGenerated bool) (others []string) {
 }
 
 // inField matches the options that are in fields of a definition.
-var inField = regexp.MustCompile("^(ENGINE=InnoDB$|AUTO_INCREMENT=|CHARSET=|COLLATE=|COMMENT=)")
+var inField = lazyregexp.New("^(ENGINE=InnoDB$|AUTO_INCREMENT=|CHARSET=|COLLATE=|COMMENT=)")
 
 // tableOptions returns those options behind the columns of a table that are in no other field of its definition.
 // Partitions are named without their list.

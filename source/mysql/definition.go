@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
 	"culvert/internal/mysqlrow"
 	"culvert/source"
@@ -142,7 +142,7 @@ func (s *session) defaultOf(columnType, text, extra string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
 }
 
-var increment = regexp.MustCompile(`^\).* AUTO_INCREMENT=([0-9]+)`)
+var increment = lazyregexp.New(`^\).* AUTO_INCREMENT=([0-9]+)`)
 
 // addSequence adds the sequence of the column that the server numbers, by the options of the table.
 func addSequence(d *source.Definition, options string) {
@@ -166,7 +166,7 @@ func addSequence(d *source.Definition, options string) {
 }
 
 // comparesBytes matches the collations for which texts are equal if their bytes are, as in other systems.
-var comparesBytes = regexp.MustCompile(`_(nopad|0900)_bin$`)
+var comparesBytes = lazyregexp.New(`_(nopad|0900)_bin$`)
 
 // addLacks adds what a table has and its definition has not: triggers, and rows of the past.
 func (s *session) addLacks(ctx context.Context, d *source.Definition, t table) error {

@@ -6,10 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlrow"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
@@ -186,14 +186,14 @@ type key []keyColumn
 type keyColumn struct {
 	name, charset, collation string
 	isText, isBytes          bool
-	value                    *regexp.Regexp // of other types: what a value is printed as
+	value                    *lazyregexp.Regexp // of other types: what a value is printed as
 }
 
 var (
-	numberText  = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
-	instantText = regexp.MustCompile(`^[0-9 :.-]+$`)
-	hexText     = regexp.MustCompile(`^([0-9A-F]{2})*$`)
-	setName     = regexp.MustCompile(`^[a-z0-9_]+$`) // of a character set, or a collation
+	numberText  = lazyregexp.New(`^-?[0-9]+(\.[0-9]+)?$`)
+	instantText = lazyregexp.New(`^[0-9 :.-]+$`)
+	hexText     = lazyregexp.New(`^([0-9A-F]{2})*$`)
+	setName     = lazyregexp.New(`^[a-z0-9_]+$`) // of a character set, or a collation
 )
 
 // keyTypes are the types that are cut. Others are compared in another order than the one in which an index has them,

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"filippo.io/age"
@@ -12,6 +11,7 @@ import (
 
 	"culvert/format"
 	"culvert/internal/keyfile"
+	"culvert/internal/lazyregexp"
 	"culvert/internal/ui"
 	"culvert/place"
 	"culvert/secureconn"
@@ -48,7 +48,7 @@ func WithHint(err error, hints ...string) error {
 }
 
 // notForShell is in what a shell does not take as one word that stands for itself.
-var notForShell = regexp.MustCompile(`[^\pL\pN@%+=:,./_-]`)
+var notForShell = lazyregexp.New(`[^\pL\pN@%+=:,./_-]`)
 
 // ForShell writes an argument, such as a path, as it has to be typed in the command of a hint.
 func ForShell(argument string) string {
@@ -155,7 +155,7 @@ type ReportedError struct{ error }
 func (e *ReportedError) Unwrap() error { return e.error }
 
 // PackageNames are what the errors of our packages begin with. It tells those who read the code.
-var PackageNames = regexp.MustCompile(
+var PackageNames = lazyregexp.New(
 	`(?m)(^|: )((agefile|bucket|compress|dialect|export|fileservice|format|fusefs|keyfile|load|manifest|mysql|place|` +
 		`plainfs|postgres|queue|secureconn|sink|source|sqldb|sqlite|wal|workers): )+`)
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"culvert/internal/lazyregexp"
 )
 
 // Secrets are what no message may show.
@@ -38,13 +39,13 @@ const redacted = "****"
 
 var (
 	// URLPassword matches the password of a URL.
-	URLPassword = regexp.MustCompile(`(://[^\s/?#:@]*:)[^\s/?#]*@`)
+	URLPassword = lazyregexp.New(`(://[^\s/?#:@]*:)[^\s/?#]*@`)
 	// What comes after the value, such as a quote, goes with it: to show less is safe.
-	keywordPassword = regexp.MustCompile(`(?is)((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*(?:'|$)|(?:\\.|[^\s\\])+)`)
+	keywordPassword = lazyregexp.New(`(?is)((?:ssl)?password\s*=\s*)('(?:[^'\\]|\\.)*(?:'|$)|(?:\\.|[^\s\\])+)`)
 	// IdentityKey matches the secret key of an identity.
-	IdentityKey = regexp.MustCompile(`(?i)(AGE-SECRET-KEY-)[A-Z0-9-]+`)
+	IdentityKey = lazyregexp.New(`(?i)(AGE-SECRET-KEY-)[A-Z0-9-]+`)
 	// PrivateKey matches a private key in PEM.
-	PrivateKey = regexp.MustCompile(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END|$)`)
+	PrivateKey = lazyregexp.New(`(?s)(-----BEGIN [A-Z ]*PRIVATE KEY-----).*?(-----END|$)`)
 )
 
 // Redact takes secrets out of a text: those that are known, and what looks like one: a password in a connection

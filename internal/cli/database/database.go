@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/internal/cli/command"
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
 	"culvert/sink"
 	mysqlsink "culvert/sink/mysql"
@@ -88,7 +88,7 @@ const secretMarks = ":@= \t\n"
 // urlSchemes are those of servers.
 var urlSchemes = []string{"postgres", "postgresql", "mysql", "mariadb"}
 
-var passwordKeyword = regexp.MustCompile(`(?i)password\s*=`)
+var passwordKeyword = lazyregexp.New(`(?i)password\s*=`)
 
 // hasPassword reports whether the address of a database holds a password. If in doubt it does.
 func (d Database) hasPassword() bool {

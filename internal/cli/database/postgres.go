@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"regexp"
 	"strings"
 
 	"culvert/internal/cli/command"
+	"culvert/internal/lazyregexp"
 	"culvert/internal/pgconnect"
 )
 
@@ -57,7 +57,7 @@ func (d Database) hintsOfPostgres(err error) []string {
 	return nil
 }
 
-var passfileKeyword = regexp.MustCompile(`(?:^|\s)passfile\s*=\s*'?((?:\\.|[^\s\\'])+)`)
+var passfileKeyword = lazyregexp.New(`(?:^|\s)passfile\s*=\s*'?((?:\\.|[^\s\\'])+)`)
 
 // passwordFile returns the password file that is read, for a shell.
 func (d Database) passwordFile() string {

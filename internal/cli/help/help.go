@@ -36,7 +36,8 @@ func Command(name string) *cobra.Command {
 	}
 }
 
-// Topics returns the topics as commands that cannot be run.
+// Topics returns the topics as commands that cannot be run. They have only the first line of their texts: [Show] reads
+// the rest, since each command line that is built has all topics.
 func Topics() []*cobra.Command {
 	files, err := texts.ReadDir("topics")
 	if err != nil {
@@ -44,11 +45,26 @@ func Topics() []*cobra.Command {
 	}
 	var topics []*cobra.Command
 	for _, file := range files {
-		short, long, _ := strings.Cut(Text("topics/"+file.Name()), "\n\n")
 		name := strings.TrimSuffix(file.Name(), ".txt")
-		topics = append(topics, &cobra.Command{Use: name, Short: short, Long: short + "\n\n" + long})
+		topics = append(topics, &cobra.Command{Use: name, Short: firstLine("topics/" + file.Name())})
 	}
 	return topics
+}
+
+// firstLine returns the first line of a file, which has at most 100 bytes.
+func firstLine(name string) string {
+	file, err := texts.Open(name)
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	defer file.Close() //nolint:errcheck // it is in memory
+	var start [101]byte
+	n, err := io.ReadFull(file, start[:])
+	line, _, ended := strings.Cut(string(start[:n]), "\n")
+	if !ended {
+		panic(fmt.Sprint("help: the first line of ", name, " is too long: ", err))
+	}
+	return line
 }
 
 // Text returns the text of a file, without the line end at its end.
@@ -82,10 +98,11 @@ func Show(cmd *cobra.Command, _ []string) {
 	out := cmd.OutOrStdout()
 	// The writer keeps its error.
 	section := func(title, text string) { _, _ = fmt.Fprintf(out, "\n%s:\n%s\n", title, strings.TrimRight(text, "\n")) }
-	_, _ = fmt.Fprintln(out, cmd.Long)
 	if !cmd.Runnable() && !cmd.HasSubCommands() {
+		_, _ = fmt.Fprintln(out, Text("topics/"+cmd.Name()+".txt"))
 		return
 	}
+	_, _ = fmt.Fprintln(out, cmd.Long)
 	if cmd.Runnable() {
 		section("Usage", "  "+usageLine(cmd))
 	}

@@ -11,17 +11,17 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
+	"culvert/internal/lazyregexp"
 )
 
 // notIDs are the characters that names of jobs and workers cannot have.
-var notIDs = regexp.MustCompile(`[^a-z0-9]+`)
+var notIDs = lazyregexp.New(`[^a-z0-9]+`)
 
 // identifier makes a text part of a name: at most size lower-case letters, digits and hyphens.
 func identifier(text string, size int) string {

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"culvert/internal/lazyregexp"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 )
 
 // names are the valid names of jobs. They are part of those of streams and buckets.
-var names = regexp.MustCompile(`^[a-z0-9-]{1,64}$`)
+var names = lazyregexp.New(`^[a-z0-9-]{1,64}$`)
 
 // Job is a set of tasks and of notes about them. Its methods may be called concurrently. They return [ErrNoJob] once
 // the job is removed.

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"culvert/internal/lazyregexp"
 )
 
 const subjectPrefix = "culvert."
@@ -23,7 +24,7 @@ const MaxData = 512 << 10
 const overhead = 4 << 10
 
 // ids are the valid IDs of tasks, and keys of values.
-var ids = regexp.MustCompile(`^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*$`)
+var ids = lazyregexp.New(`^[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)*$`)
 
 // Task is a task that this worker has been given, among perhaps others.
 type Task struct {

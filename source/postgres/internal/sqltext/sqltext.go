@@ -3,10 +3,10 @@ package sqltext
 
 import (
 	"errors"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 	"culvert/source/internal/sqlsource"
 )
@@ -87,7 +87,7 @@ func Condition(r source.Range) (string, error) {
 	return strings.Join(conditions, " AND "), nil
 }
 
-var tidText = regexp.MustCompile(`^\([0-9]{1,10},[0-9]{1,5}\)$`)
+var tidText = lazyregexp.New(`^\([0-9]{1,10},[0-9]{1,5}\)$`)
 
 // tidOf is TID for a text that may be anything.
 func tidOf(text string) (string, error) {
