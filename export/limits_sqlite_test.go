@@ -119,7 +119,7 @@ func TestSQLiteFullText(t *testing.T) {
 func TestSQLiteRandom(t *testing.T) {
 	t.Parallel()
 	kinds := []string{"", "INTEGER", "REAL", "TEXT", "BLOB", "NUMERIC", "VARCHAR(9)", "DOUBLE", "ANY"}
-	rounds(t, 60, func(seed uint64) {
+	rounds(t, 12, func(seed uint64) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
 			db := newSQLite(t, "PRAGMA encoding = '"+[]string{"UTF-8", "UTF-16le", "UTF-16be"}[r.IntN(3)]+"'")

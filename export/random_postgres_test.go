@@ -10,8 +10,8 @@ import (
 	"culvert/internal/testkit"
 )
 
-// rounds makes random tables: a few, or as many as CULVERT_TEST_ROUNDS says. The number of a round is the seed of its
-// table, so that a round which fails can be had again by CULVERT_TEST_ROUND.
+// rounds makes random tables: a few, in the long form forty times as many, or as many as CULVERT_TEST_ROUNDS says. The
+// number of a round is the seed of its table, so that a round which fails can be had again by CULVERT_TEST_ROUND.
 func rounds(tb testing.TB, few int, each func(seed uint64)) {
 	tb.Helper()
 	number := func(name string, otherwise int) int {
@@ -29,6 +29,9 @@ func rounds(tb testing.TB, few int, each func(seed uint64)) {
 		each(uint64(only))
 		return
 	}
+	if testkit.Soak() {
+		few *= 40
+	}
 	for seed := range number("CULVERT_TEST_ROUNDS", few) {
 		if each(uint64(seed) + 1); tb.Failed() {
 			tb.Fatalf("round %d; once more with CULVERT_TEST_ROUND=%[1]d", seed+1)
@@ -43,7 +46,7 @@ func TestPostgresRandom(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, postgresTypesSQL)
 	database.Exec(t, fmt.Sprintf(oddSQL, database.Name, "LATIN1"))
-	rounds(t, 20, func(seed uint64) {
+	rounds(t, 8, func(seed uint64) {
 		// A test of its own ends its connections.
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))

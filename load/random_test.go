@@ -38,7 +38,10 @@ type database struct {
 // TestRandomTables exports tables of random types and values, loads them, and exports them again: the rows are the same
 // bytes. CULVERT_TEST_ROUNDS is the number of tables.
 func TestRandomTables(t *testing.T) {
-	rounds := 4
+	rounds := 2
+	if testkit.Soak() {
+		rounds = 100
+	}
 	if n, err := strconv.Atoi(os.Getenv("CULVERT_TEST_ROUNDS")); err == nil {
 		rounds = n
 	}

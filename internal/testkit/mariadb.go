@@ -261,6 +261,7 @@ func (s *MariaDBServer) start() (err error) {
 		"--no-defaults", "--datadir=" + s.data(), "--socket=" + s.SocketPath(),
 		"--pid-file=" + filepath.Join(s.directory, "pid"), "--skip-name-resolve", "--character-set-server=utf8mb4",
 		"--innodb-buffer-pool-size=64M", "--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
+		"--innodb-flush-method=nosync", "--innodb-doublewrite=OFF", "--loose-sync-frm=OFF",
 		"--max-allowed-packet=64M", "--performance-schema=OFF", "--tmpdir=" + s.temporary(),
 	}
 	if s.port == 0 {

@@ -12,12 +12,16 @@ import (
 
 	"culvert/format"
 	"culvert/internal/rowsum"
+	"culvert/internal/testkit"
 	"culvert/sink"
 )
 
 // forRandom runs a test with a few seeds, or as many as CULVERT_TEST_ROUNDS says.
 func forRandom(t *testing.T, test func(t *testing.T, random *rand.Rand)) {
 	rounds := 3
+	if testkit.Soak() {
+		rounds = 100
+	}
 	if n, err := strconv.Atoi(os.Getenv("CULVERT_TEST_ROUNDS")); err == nil {
 		rounds = n
 	}

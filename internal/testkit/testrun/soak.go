@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -31,6 +32,15 @@ var soakSlices = []slice{
 	{name: "transfers", packages: []string{"./fileservice/..."}, tests: "."},
 	{name: "mounts", packages: []string{"./fusefs", "./cmd/culvert"}, tests: "^Test(Suite|ManyReaders|Mount)"},
 	{name: "program-race", packages: []string{"./cmd/culvert"}, tests: ".", race: true},
+	{name: "databases-race", packages: throughOthers, tests: ".", race: true},
+	{
+		name: "values-race", packages: slices.Sorted(maps.Keys(valueTests)), tests: testsOfValues(),
+		race: true,
+	},
+	{
+		name: "random", packages: []string{"./export", "./load", "./sink/mysql", "./sink/postgres", "./sink/sqlite"},
+		tests: "^Test(PostgresRandom|SQLiteRandom|RandomTables|Sink)$",
+	},
 	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},
 	{name: "schedules", packages: []string{"./workers"}, tests: "^TestSoak$"},
 	{name: "coordinators", packages: []string{"./workers"}, tests: "^TestCoordinatorIsKilled$"},

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,46 @@ func TestConcurrentPackages(t *testing.T) {
 	}
 	if len(packages) <= len(longest) {
 		t.Errorf("only %q have goroutines", packages)
+	}
+}
+
+// TestLongForms: what the race pass leaves to the long forms is there, and is not left out elsewhere.
+func TestLongForms(t *testing.T) {
+	const root = "../../.."
+	packages, err := concurrentPackages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range throughOthers {
+		if slices.Contains(packages, dir) {
+			t.Errorf("%s is in the race pass", dir)
+		}
+		if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
+			t.Error(err)
+		}
+	}
+	skipped := regexp.MustCompile(testsOfValues())
+	found := map[string][]string{}
+	for _, dir := range packages {
+		files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+				if name := string(m[1]); skipped.MatchString(name) {
+					found[dir] = append(found[dir], strings.TrimPrefix(name, "Test"))
+				}
+			}
+		}
+		slices.Sort(found[dir])
+		if !slices.Equal(found[dir], valueTests[dir]) {
+			t.Errorf("in %s the tests %q are skipped, want %q", dir, found[dir], valueTests[dir])
+		}
 	}
 }
 

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// uninstrumented are packages that only compute, in one goroutine: SQLite, which is C that was translated into Go,
+// compression and hashes. They take five times as long if the race detector looks at each access to their memory. It
+// still sees what their callers do with that memory. Packages that start goroutines or use sync/atomic must not be
+// here: the detector would not see what they wait for, and report races that are none.
+var uninstrumented = []string{
+	"github.com/ncruces/go-sqlite3-wasm/...", "github.com/klauspost/compress/flate",
+	"github.com/klauspost/compress/huff0", "github.com/zeebo/xxh3", "culvert/internal/compress/internal/zstdenc",
+}
+
+// raceFlags are those of go build for the race detector. What vet has to say of the files, the plain pass says.
+func raceFlags() []string {
+	flags := []string{"-race", "-vet=off"}
+	for _, pattern := range uninstrumented {
+		flags = append(flags, "-gcflags="+pattern+"=-race=false")
+	}
+	return flags
+}
+
+// raceEnvironment has a program with the race detector end at once: it waits for a second otherwise, and the tests
+// start hundreds.
+var raceEnvironment = []string{"GORACE=atexit_sleep_ms=0"}
+
+// throughOthers are packages whose goroutines run below the tests of other packages too, with the race detector: those
+// of export, load and workers read and write databases from many goroutines. The tests of their own look at values and
+// at errors. As those of the program, they are run under the race detector by a slice of the long forms.
+var throughOthers = []string{
+	"./internal/testkit", "./internal/testkit/crashfs", "./internal/testkit/stores", "./internal/testkit/testrun",
+	"./sink/mysql", "./sink/postgres", "./source/gormdb", "./source/mysql", "./source/postgres", "./source/sqldb",
+	"./source/sqlite",
+}
+
+// valueTests are tests of the values that come out, by packages. They take the same way through the same goroutines as
+// the other tests of the package do, and are run under the race detector by a slice of the long forms. No other package
+// has tests of these names.
+var valueTests = map[string][]string{
+	"./export": {
+		"PostgresAnyBytes", "PostgresDeepJSON", "PostgresEncodings", "PostgresHighChar", "PostgresJSONLimits",
+		"PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII", "PostgresRowSecurity", "PostgresTables",
+		"PostgresValues", "SQLiteAnyBytes", "SQLiteFullText", "SQLiteJSONLimits", "SQLiteOtherTables", "SQLiteRandom",
+		"SQLiteShell", "SQLiteValues", "SumOfPostgres", "SumOfPrinted",
+	},
+	"./load": {
+		"CreateFromMariaDB", "CreateNoEqual", "CreateOther", "CreateUntyped", "InfinityOfSQLite", "JSONInJSONL",
+		"JSONTextOfSQLite", "Linked", "LongNames", "RandomTables", "ReadBack", "ReadBackGenerated", "SumOfJSONL",
+		"TimesOfSQLite", "ValuesOfSQLite",
+	},
+	"./wal": {
+		"BadInput", "DamageAfterRecovery", "DamagedShortSegment", "DoubtfulHeads", "Exhaustive", "FlippedBits",
+		"ForeignSegment", "ForgedHeads", "Golden", "Mutants", "Nonces", "NoncesAfterFailures", "StaleRecords",
+		"Strangers",
+	},
+}
+
+// testsOfValues returns a regular expression for all names of [valueTests].
+func testsOfValues() string {
+	var names []string
+	for _, pkg := range slices.Sorted(maps.Keys(valueTests)) {
+		names = append(names, valueTests[pkg]...)
+	}
+	return "^Test(" + strings.Join(names, "|") + ")$"
+}
+
+var concurrency = regexp.MustCompile(
+	`(?m)^\s*go |^\s*"(sync|sync/atomic|database/sql|testing/synctest)"|\.Parallel\(\)|\.Go\(`)
+
+// concurrentPackages returns the packages in which something may run at the same time: in the package, in its tests, or
+// in database/sql, which closes rows from a goroutine of its own. It leaves out those whose own tests under the race
+// detector are a long form.
+func concurrentPackages(root string) ([]string, error) {
+	found := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			name := entry.Name()
+			hidden := path != root && strings.HasPrefix(name, ".")
+			if path == "bench" || path == "tools" || name == "testdata" || hidden {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		dir := "./" + filepath.ToSlash(filepath.Dir(path))
+		if filepath.Ext(path) != ".go" || found[dir] {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		found[dir] = err == nil && concurrency.Match(text)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	later := append([]string{program}, throughOthers...)
+	for _, dir := range later {
+		delete(found, dir)
+	}
+	packages := slices.DeleteFunc(slices.Clone(longest), func(dir string) bool { return slices.Contains(later, dir) })
+	first := len(packages)
+	for dir, is := range found {
+		if is && !slices.Contains(longest, dir) {
+			packages = append(packages, dir)
+		}
+	}
+	slices.Sort(packages[first:])
+	return packages, nil
+}
