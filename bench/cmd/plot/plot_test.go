@@ -43,7 +43,8 @@ func TestPage(t *testing.T) {
 			"| work | beside | 2 cores | 4 cores | processor time, 2 cores | processor time, 4 cores |\n" +
 			"|---|---|---|---|---|---|\n",
 		"| 1 GiB read by `dd`, cold | `sshfs`, aes128-gcm | 300 → 1,500 MB/s, **5.0 ×** | " +
-			"300 → 1,500 MB/s, **5.0 ×** | 3.20 s → 1.62 s, 0.51 × | 4.00 s → 2.50 s, 0.62 × |\n|  | go-fuse, from memory | ",
+			"300 → 1,500 MB/s, **5.0 ×** | 3.20 s → 1.62 s, 0.51 × | 4.00 s → 2.50 s, 0.62 × |\n" +
+			"|  | go-fuse, from memory | ",
 		"\n\n<!-- end of figures -->\n\nMore.\n",
 	} {
 		if !strings.Contains(text, want) {
