@@ -133,8 +133,6 @@ var dependencies = []struct {
 	{"github.com/vbauerster/mpb/v8", []string{"internal/ui"}},
 	{"github.com/zeebo/xxh3", []string{"fileservice", "internal/rowsum"}},
 	{"go.uber.org/goleak", nil},
-	{"gocloud.dev/blob", []string{"place/bucket"}},
-	{"gocloud.dev/gcerrors", []string{"place/bucket"}},
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
 	{"golang.org/x/oauth2", []string{"place/bucket"}},

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"runtime"
 
 	"culvert/place"
 )
@@ -56,13 +55,5 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// incomplete is deferred around calls of gocloud, which dereferences what every answer should have.
-func incomplete(err *error) {
-	switch failure := recover().(type) {
-	case nil:
-	case runtime.Error:
-		*err = fmt.Errorf("%w: an answer of the store lacks something", place.ErrIntegrity)
-	default:
-		panic(failure)
-	}
-}
+// errIncomplete is of an answer without what every answer should have.
+var errIncomplete = fmt.Errorf("%w: an answer of the store lacks something", place.ErrIntegrity)

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -21,29 +23,19 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/minio/crc64nvme"
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/azureblob"
 
 	"culvert/place"
 )
 
-// azureStore is a container of Azure Blob Storage. Objects are written with the vendor's client, so that blocks can
-// grow.
-type azureStore struct {
-	client *container.Client
-	bucket *blob.Bucket
-}
+// azureStore is a container of Azure Blob Storage.
+type azureStore struct{ client *container.Client }
 
-func openAzure(ctx context.Context, a *address, _ Config, connections *connections) (store, error) {
+func openAzure(_ context.Context, a *address, _ Config, connections *connections) (store, error) {
 	client, err := azureClient(a, connections)
 	if err != nil {
 		return nil, err
 	}
-	blobs, err := azureblob.OpenBucket(ctx, client, nil)
-	if err != nil {
-		return nil, err
-	}
-	return &azureStore{client, blobs}, nil
+	return &azureStore{client}, nil
 }
 
 // azureClient returns a client with the credentials of the first kind that is configured.
@@ -93,57 +85,132 @@ func azureClient(a *address, connections *connections) (*container.Client, error
 	return container.NewClient(address.String(), &azureCredentials{credential, issuer{scheme: a.scheme}}, options)
 }
 
-func (s *azureStore) blobs() *blob.Bucket { return s.bucket }
-
-func (s *azureStore) version(a *blob.Attributes) string { return unquoted(a.ETag) }
-
-func (s *azureStore) listed(o *blob.ListObject) string {
-	var item container.BlobItem
-	if !o.As(&item) || item.Properties == nil || item.Properties.ETag == nil {
-		return ""
+func (s *azureStore) describe(ctx context.Context, key string, _ bool) (description, error) {
+	answer, err := s.client.NewBlobClient(azureName(key)).GetProperties(ctx, nil)
+	if err != nil {
+		return description{}, err
 	}
-	return unquoted(string(*item.Properties.ETag))
+	if answer.ContentLength == nil || answer.LastModified == nil || answer.ETag == nil {
+		return description{}, errIncomplete
+	}
+	about := description{
+		size: *answer.ContentLength, modified: *answer.LastModified, version: unquoted(string(*answer.ETag)),
+		metadata: map[string]string{},
+	}
+	for name, value := range answer.Metadata {
+		if value != nil {
+			about.metadata[strings.ToLower(name)] = *value
+		}
+	}
+	if sum := answer.ContentMD5; len(sum) > 0 {
+		about.sum = func(func(func(context.Context) error) error) (place.Sum, error) {
+			return place.Sum{Algorithm: place.MD5, Value: sum}, nil
+		}
+	}
+	return about, nil
 }
 
-func (s *azureStore) pin(version string, as func(any) bool) error {
-	var options *azblob.DownloadStreamOptions
-	if !as(&options) {
-		return errors.ErrUnsupported
+func (s *azureStore) list(ctx context.Context, request listRequest) (listPage, error) {
+	options := container.ListBlobsHierarchyOptions{
+		Prefix: new(azureName(request.prefix)), MaxResults: new(int32(request.most)),
 	}
-	options.AccessConditions = &azblob.AccessConditions{
-		ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(quoted(version)))},
+	if request.token != "" {
+		options.Marker = &request.token
 	}
-	return nil
+	answer, err := s.client.NewListBlobsHierarchyPager(request.delimiter, &options).NextPage(ctx)
+	if err != nil {
+		return listPage{}, err
+	}
+	if answer.Segment == nil {
+		return listPage{}, errIncomplete
+	}
+	var page listPage
+	if answer.NextMarker != nil {
+		page.next = *answer.NextMarker
+	}
+	for _, item := range answer.Segment.BlobItems {
+		about := item.Properties
+		if item.Name == nil || about == nil || about.ContentLength == nil || about.LastModified == nil {
+			return listPage{}, errIncomplete
+		}
+		entry := listEntry{key: keyOfAzure(*item.Name), size: *about.ContentLength, modified: *about.LastModified}
+		if about.ETag != nil {
+			entry.version = unquoted(string(*about.ETag))
+		}
+		page.entries = append(page.entries, entry)
+	}
+	for _, prefix := range answer.Segment.BlobPrefixes {
+		if prefix.Name == nil {
+			return listPage{}, errIncomplete
+		}
+		page.entries = append(page.entries, listEntry{key: keyOfAzure(*prefix.Name), isPrefix: true})
+	}
+	page.entries = inOrder(page.entries)
+	return page, nil
 }
 
-func (s *azureStore) check(r *blob.Reader, version string, off, n int64) error {
-	var response azblob.DownloadStreamResponse
-	if !r.As(&response) {
-		return errors.ErrUnsupported
+func (s *azureStore) read(ctx context.Context, key, version string, off, n int64) (rangeAnswer, error) {
+	response, err := s.client.NewBlobClient(azureName(key)).DownloadStream(ctx, &azblob.DownloadStreamOptions{
+		Range: azblob.HTTPRange{Offset: off, Count: n}, AccessConditions: azureVersion(version),
+	})
+	if err != nil {
+		return rangeAnswer{}, err
 	}
-	var sent, contentRange string
+	answer := rangeAnswer{body: response.Body}
 	if response.ETag != nil {
-		sent = string(*response.ETag)
+		answer.version = unquoted(string(*response.ETag))
 	}
 	if response.ContentRange != nil {
-		contentRange = *response.ContentRange
+		answer.contentRange = *response.ContentRange
 	}
-	return checkRange(sent, version, contentRange, off, n)
+	return answer, nil
 }
 
 func (s *azureStore) remove(ctx context.Context, key, version string) error {
-	_, err := s.client.NewBlobClient(escapedForAzure(key)).Delete(ctx, &azblob.DeleteOptions{
-		AccessConditions: &azblob.AccessConditions{
-			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(quoted(version)))},
-		},
-	})
+	options := &azblob.DeleteOptions{}
+	if version != "" {
+		options.AccessConditions = azureVersion(version)
+	}
+	_, err := s.client.NewBlobClient(azureName(key)).Delete(ctx, options)
 	return err
 }
 
-func escapedForAzure(key string) string { return escaped(key, "\"#%?\x7f") }
+// azureVersion is the condition that an object has a version.
+func azureVersion(version string) *azblob.AccessConditions {
+	return &azblob.AccessConditions{
+		ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(quoted(version)))},
+	}
+}
+
+// azureName returns the name of an object on Azure: its key, in which some characters, which gocloud.dev/blob found
+// Azure not to handle, are written as that library does it, so that both find the same objects.
+func azureName(key string) string {
+	var name strings.Builder
+	for _, c := range key {
+		if strings.ContainsRune("\"#%?\x7f", c) {
+			fmt.Fprintf(&name, "__%#x__", c)
+		} else {
+			name.WriteRune(c)
+		}
+	}
+	return name.String()
+}
+
+var azureEscape = regexp.MustCompile(`__0x([0-9a-f]{2})__`)
+
+// keyOfAzure is the reverse of azureName.
+func keyOfAzure(name string) string {
+	return azureEscape.ReplaceAllStringFunc(name, func(escape string) string {
+		c, err := strconv.ParseUint(azureEscape.FindStringSubmatch(escape)[1], 16, 7)
+		if err != nil {
+			return escape // it is none of ours
+		}
+		return string(rune(c))
+	})
+}
 
 func (s *azureStore) upload(key string, create bool, metadata map[string]string) upload {
-	u := &azureUpload{client: s.client.NewBlockBlobClient(escapedForAzure(key)), facts: metadata}
+	u := &azureUpload{client: s.client.NewBlockBlobClient(azureName(key)), facts: metadata}
 	if create {
 		u.conditions = &azblob.AccessConditions{
 			ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)},

@@ -9,10 +9,9 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
-
-	"gocloud.dev/blob"
 
 	"culvert/place"
 	"culvert/place/dir"
@@ -104,32 +103,76 @@ func openBucket(ctx context.Context, address *address, config Config) (*bucket, 
 	}
 	return &bucket{
 		Config: config, ctx: context.Background(), store: store, prefix: address.prefix,
-		blobs: store.blobs(), connections: connections,
-		sending: make(chan struct{}, config.Parallel), free: make(chan []byte, config.Parallel+1),
+		connections: connections,
+		sending:     make(chan struct{}, config.Parallel), free: make(chan []byte, config.Parallel+1),
 		clock: systemClock{}, maxEntries: maxEntries, maxAnswers: maxAnswers,
 	}, nil
 }
 
-// store is what differs between the stores.
+// store is what differs between the stores. Each method but the last sends one request, except that some stores need a
+// look before they remove.
 type store interface {
-	blobs() *blob.Bucket
+	// describe returns what a store tells of an object. With a key of KMS, the answer with the checksum needs the
+	// permission to decrypt.
+	describe(ctx context.Context, key string, withSum bool) (description, error)
 
-	// version returns what identifies the version of an object, and listed the same for one in a listing.
-	version(*blob.Attributes) string
-	listed(*blob.ListObject) string
+	// list returns a page of the objects whose keys begin with a prefix, and of what they have in common up to the
+	// delimiter behind it, if there is one.
+	list(ctx context.Context, request listRequest) (listPage, error)
 
-	// pin makes a request for a range fail if the object has another version. It is called as
-	// blob.ReaderOptions.BeforeRead.
-	pin(version string, as func(any) bool) error
+	// read requests n bytes of a version of an object, which are at least one. The caller closes the body.
+	read(ctx context.Context, key, version string, off, n int64) (rangeAnswer, error)
 
-	// check returns an error if an answer is not for the range, or not of the version.
-	check(r *blob.Reader, version string, off, n int64) error
-
-	// remove removes an object, unless the store sees that it no longer has the version.
+	// remove removes an object, unless the store sees that it no longer has the version. Any has the version "".
 	remove(ctx context.Context, key, version string) error
 
 	// upload begins to write an object with this metadata. It sends nothing.
 	upload(key string, create bool, metadata map[string]string) upload
+}
+
+// description is what a store tells of an object.
+type description struct {
+	size     int64
+	modified time.Time
+	version  string            // which another content never has
+	metadata map[string]string // keys in lower case
+
+	// sum returns the checksum that the store keeps, or none. It sends requests through try, perhaps several at the
+	// same time. It is nil if the store keeps none.
+	sum func(try func(func(context.Context) error) error) (place.Sum, error)
+}
+
+type listRequest struct {
+	prefix, delimiter string
+	token             string // of the page, "" for the first
+	most              int    // of its entries
+}
+
+type listPage struct {
+	entries []listEntry // in the order of their keys
+	next    string      // the token of the next page, "" for none
+}
+
+// listEntry is an object, or a prefix that ends with the delimiter.
+type listEntry struct {
+	key      string
+	isPrefix bool
+	size     int64
+	modified time.Time
+	version  string
+}
+
+// inOrder sorts what stores tell in two lists.
+func inOrder(entries []listEntry) []listEntry {
+	slices.SortFunc(entries, func(a, b listEntry) int { return cmp.Compare(a.key, b.key) })
+	return entries
+}
+
+// rangeAnswer is an answer to a request for a range.
+type rangeAnswer struct {
+	body         io.ReadCloser
+	version      string
+	contentRange string // the header
 }
 
 // upload writes one object. Its methods are called by one goroutine, except part.
@@ -159,7 +202,6 @@ type bucket struct {
 	ctx         context.Context // of Open, Stat and open files
 	store       store
 	prefix      string // "" or ends with a slash
-	blobs       *blob.Bucket
 	connections *connections
 
 	sending chan struct{} // holds an item for each part that is being sent
@@ -172,9 +214,8 @@ type bucket struct {
 var _ Place = (*bucket)(nil)
 
 func (b *bucket) Close() error {
-	err := b.blobs.Close()
 	b.connections.close()
-	return err
+	return nil
 }
 
 // key returns the key of a name.
@@ -191,7 +232,7 @@ func (b *bucket) key(op, name string) (string, error) {
 // isAmbiguous reports whether a character is a control character or has no place in XML, in which stores list names.
 func isAmbiguous(c rune) bool { return c < ' ' || c == '\\' || c == '\uFFFE' || c == '\uFFFF' }
 
-// errAmbiguous: some store, or gocloud, reads or writes another key than that of the name.
+// errAmbiguous: some store, or its library, reads or writes another key than that of the name.
 var errAmbiguous = fmt.Errorf("%w: stores differ in what they make of such a name", fs.ErrInvalid)
 
 // fileKey is key for names that cannot be those of the directory itself.
@@ -204,7 +245,7 @@ func (b *bucket) fileKey(op, name string) (string, error) {
 
 // Open opens an object, or else the directory of that name.
 func (b *bucket) Open(name string) (fs.File, error) {
-	info, err := b.stat(withChecksum(b.ctx), "open", name)
+	info, err := b.stat("open", name)
 	switch {
 	case err != nil:
 		return nil, err
@@ -223,27 +264,27 @@ func (b *bucket) WithContext(ctx context.Context) place.Place {
 
 // Stat describes an object, or else the directory of that name.
 func (b *bucket) Stat(name string) (fs.FileInfo, error) {
-	info, err := b.stat(b.ctx, "stat", name)
+	info, err := b.stat("stat", name)
 	if err != nil {
 		return nil, err
 	}
 	return info, nil
 }
 
-func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error) {
+func (b *bucket) stat(op, name string) (*objectInfo, error) {
 	key, err := b.key(op, name)
 	if err != nil {
 		return nil, err
 	}
 	if name != "." {
-		attributes, err := b.attributes(ctx, key)
+		about, err := b.describe(b.ctx, key, op == "open")
 		if err == nil {
-			info := infoOf(name, attributes.Size, attributes.ModTime, b.store.version(attributes))
+			info := infoOf(name, about.size, about.modified, about.version)
 			if info.version == "" { // its ranges could be of different versions
 				err = fmt.Errorf("%w: the store tells no version of the object", place.ErrIntegrity)
 				return nil, named(op, name, err)
 			}
-			info.attributes = attributes
+			info.about = about
 			return info, nil
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -251,7 +292,7 @@ func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error)
 		}
 	}
 	// The place itself is a directory even if nothing is in it.
-	switch exists, err := b.isPrefix(ctx, name); {
+	switch exists, err := b.isPrefix(name); {
 	case err != nil:
 		return nil, named(op, name, err)
 	case !exists && name != ".":
@@ -260,13 +301,12 @@ func (b *bucket) stat(ctx context.Context, op, name string) (*objectInfo, error)
 	return &objectInfo{name: path.Base(name), mode: fs.ModeDir | 0o755}, nil
 }
 
-func (b *bucket) attributes(ctx context.Context, key string) (attributes *blob.Attributes, err error) {
+func (b *bucket) describe(ctx context.Context, key string, withSum bool) (about description, err error) {
 	err = b.retry(ctx, func(ctx context.Context) (err error) {
-		defer incomplete(&err)
-		attributes, err = b.blobs.Attributes(ctx, key)
+		about, err = b.store.describe(ctx, key, withSum)
 		return err
 	})
-	return attributes, err
+	return about, err
 }
 
 // Create implements [place.Place].
@@ -291,7 +331,7 @@ func (b *bucket) Remove(ctx context.Context, name string) error {
 	tries := 0
 	err = b.retry(ctx, func(ctx context.Context) error {
 		tries++
-		err := b.blobs.Delete(ctx, key)
+		err := b.store.remove(ctx, key, "")
 		if tries > 1 && isNotFound(err) {
 			return nil // an earlier try has removed it, and its answer was lost
 		}
@@ -307,7 +347,7 @@ type objectInfo struct {
 	modified time.Time
 	version  string // "" for a directory
 
-	attributes *blob.Attributes // nil for a directory, and in a listing
+	about description // of an object that was opened
 }
 
 // infoOf describes an object. Its time is in seconds, since stores tell more only in listings.

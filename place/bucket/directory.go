@@ -1,14 +1,11 @@
 package bucket
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"strings"
-
-	"gocloud.dev/blob"
 
 	"culvert/place"
 )
@@ -20,31 +17,32 @@ const (
 	// maxEntries bounds what one call of ReadDir may hold in memory, as clients of other servers do.
 	maxEntries = 1 << 20
 
-	// maxAnswers is how many answers may make a page. S3 and Azure send some with fewer names, or none.
+	// maxAnswers is how many answers in a row may have no name. S3 and Azure send some.
 	maxAnswers = 2 * pageSize
 )
 
 // isPrefix reports whether there is an object below a directory.
-func (b *bucket) isPrefix(ctx context.Context, name string) (exists bool, err error) {
-	err = b.retry(ctx, func(ctx context.Context) (err error) {
-		defer incomplete(&err)
-		options := &blob.ListOptions{Prefix: b.directoryPrefix(name), BeforeList: b.bounded()}
-		page, _, err := b.blobs.ListPage(ctx, blob.FirstPageToken, 1, options)
-		exists = len(page) > 0
-		return err
-	})
-	return exists, err
+func (b *bucket) isPrefix(name string) (bool, error) {
+	request := listRequest{prefix: b.directoryPrefix(name), most: 1}
+	for range b.maxAnswers {
+		page, err := b.list(request)
+		if err != nil || len(page.entries) > 0 || page.next == "" {
+			return len(page.entries) > 0, err
+		}
+		request.token = page.next
+	}
+	return false, errEndless
 }
 
-// bounded returns what gocloud calls before each of the requests for one page. It asks for as many as there are tokens.
-func (b *bucket) bounded() func(func(any) bool) error {
-	requests := 0
-	return func(func(any) bool) error {
-		if requests++; requests > b.maxAnswers {
-			return errEndless
-		}
-		return nil
+func (b *bucket) list(request listRequest) (page listPage, err error) {
+	err = b.retry(b.ctx, func(ctx context.Context) (err error) {
+		page, err = b.store.list(ctx, request)
+		return err
+	})
+	if err == nil && page.next != "" && page.next == request.token {
+		err = errEndless
 	}
+	return page, err
 }
 
 func (b *bucket) directoryPrefix(name string) string {
@@ -61,7 +59,9 @@ type directory struct {
 	info   *objectInfo
 	closed bool
 
-	token   []byte // nil before the first page, empty after the last
+	token   string // of the next page, "" for the first
+	ended   bool   // there is no next page
+	answers int    // without an entry, since the last that had some
 	entries []fs.DirEntry
 
 	// above are the objects of the listing so far whose names are beginnings of the last name, each of the next: a
@@ -120,52 +120,43 @@ func (d *directory) ReadDir(n int) ([]fs.DirEntry, error) {
 
 // nextPage appends entries. After the last page it returns io.EOF.
 func (d *directory) nextPage() error {
-	if d.token == nil {
-		d.token = blob.FirstPageToken
-	}
-	if len(d.token) == 0 {
+	if d.ended {
 		return io.EOF
 	}
 	prefix := d.bucket.directoryPrefix(d.name)
-	var page []*blob.ListObject
-	var next []byte
-	err := d.bucket.retry(d.bucket.ctx, func(ctx context.Context) (err error) {
-		defer incomplete(&err)
-		options := &blob.ListOptions{Prefix: prefix, Delimiter: "/", BeforeList: d.bucket.bounded()}
-		page, next, err = d.bucket.blobs.ListPage(ctx, d.token, pageSize, options)
-		return err
-	})
+	page, err := d.bucket.list(listRequest{prefix: prefix, delimiter: "/", token: d.token, most: pageSize})
 	if err != nil {
 		return err
 	}
-	if len(next) > 0 && bytes.Equal(next, d.token) || len(d.entries) > d.bucket.maxEntries {
+	d.answers++
+	if len(page.entries) > 0 {
+		d.answers = 0
+	}
+	if d.answers > d.bucket.maxAnswers || len(d.entries) > d.bucket.maxEntries {
 		return errEndless
 	}
-	d.token = next
-	if d.token == nil {
-		d.token = []byte{}
-	}
-	for _, object := range page {
-		listed := strings.TrimPrefix(object.Key, prefix)
-		if listed == "" && object.Size == 0 {
+	d.token, d.ended = page.next, page.next == ""
+	for _, object := range page.entries {
+		listed := strings.TrimPrefix(object.key, prefix)
+		if listed == "" && object.size == 0 {
 			continue // it stands for the directory in some tools
 		}
 		name := strings.TrimSuffix(listed, "/")
-		if !fs.ValidPath(name) || name == "." || strings.Contains(name, "/") {
-			d.omit(object.Key)
+		if _, err := d.bucket.fileKey("readdir", name); err != nil || strings.Contains(name, "/") {
+			d.omit(object.key)
 			continue
 		}
 		for len(d.above) > 0 && !strings.HasPrefix(name, d.above[len(d.above)-1]) {
 			d.above = d.above[:len(d.above)-1]
 		}
 		switch {
-		case !object.IsDir:
+		case !object.isPrefix:
 			d.above = append(d.above, name)
-			d.entries = append(d.entries, infoOf(name, object.Size, object.ModTime, d.bucket.store.listed(object)))
+			d.entries = append(d.entries, infoOf(name, object.size, object.modified, object.version))
 		case len(d.above) == 0 || d.above[len(d.above)-1] != name:
 			d.entries = append(d.entries, &objectInfo{name: name, mode: fs.ModeDir | 0o755})
 		default:
-			d.omit(object.Key)
+			d.omit(object.key)
 		}
 	}
 	return nil

@@ -5,11 +5,12 @@
 //
 // The key of an object is the prefix of the URL followed by the name in the place. A directory is a prefix of keys that
 // ends at a slash: it exists while an object is below it. If an object and a directory have the same name, Open opens
-// the object, and ReadDir lists only the object. Objects that no name leads to, such as those with the keys "a//b" or
-// "a/../b", or below an object's name and a slash, are not listed: ReadDir counts them in a [place.UnnamableError],
-// which follows the last entries. Names that contain a backslash, a control character, U+FFFE, U+FFFF,
+// the object, and ReadDir lists only the object. Names that contain a backslash, a control character, U+FFFE, U+FFFF,
 // "../" or "__0x" are refused with [io/fs.ErrInvalid], because stores and their libraries map them to other keys, or
-// cannot list them. On Azure, each of the characters "#%? is written as __0x and its number, as gocloud does.
+// cannot list them. Objects with such names, and others that no name leads to, such as those with the keys "a//b" or
+// "a/../b", or below an object's name and a slash, are not listed: ReadDir counts them in a [place.UnnamableError],
+// which follows the last entries. On Azure, each of the characters "#%? is written as __0x and its number, as
+// gocloud.dev/blob does.
 //
 // # URLs
 //

@@ -138,7 +138,7 @@ func TestUnnamable(t *testing.T) {
 		mustWrite(t, direct, "dir/same", nil)
 		prefix := prefixOf(t) + "/dir/"
 		p.Set(stores.Always(stores.List.Of, stores.Fault{Answer: func(r *http.Response) {
-			addToListing(t, r, prefix, "", "/", "../", "./", "same/", "fine/")
+			addToListing(t, r, prefix, "", "/", "../", "./", "same/", "fine/", `back\slash/`, "a__0x62__/")
 		}}))
 		entries, err := fs.ReadDir(through, "dir")
 		if len(entries) != 2 || entries[0].Name() != "fine" || entries[1].Name() != "same" {
@@ -146,7 +146,7 @@ func TestUnnamable(t *testing.T) {
 		}
 		wantError(t, err, fs.ErrInvalid, "dir")
 		unnamable, is := errors.AsType[*place.UnnamableError](err)
-		if !is || unnamable.Count != 4 || !slices.Equal(unnamable.Names, []string{"dir/../", "dir/./", "dir//"}) {
+		if !is || unnamable.Count != 6 || !slices.Equal(unnamable.Names, []string{"dir/../", "dir/./", "dir//"}) {
 			t.Errorf("%v", err)
 		}
 

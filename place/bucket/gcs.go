@@ -1,23 +1,20 @@
 package bucket
 
 import (
-	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/driver"
-	"gocloud.dev/gcerrors"
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 
@@ -33,10 +30,9 @@ const (
 // (https://cloud.google.com/storage/docs/json_api/v1). The vendor's library would take more memory than all else in a
 // program that uses no bucket.
 type gcsStore struct {
-	client  *http.Client
-	server  string // a URL without a slash at its end
-	name    string
-	objects *blob.Bucket
+	client *http.Client
+	server string // a URL without a slash at its end
+	name   string
 }
 
 func openGCS(ctx context.Context, a *address, _ Config, connections *connections) (store, error) {
@@ -75,39 +71,7 @@ func openGCS(ctx context.Context, a *address, _ Config, connections *connections
 	if s.server == "" {
 		s.server = googleServer
 	}
-	s.objects = blob.NewBucket(gcsDriver{store: s})
 	return s, nil
-}
-
-func (s *gcsStore) blobs() *blob.Bucket { return s.objects }
-
-func (s *gcsStore) version(a *blob.Attributes) string { return generationOf(a.As) }
-
-func (s *gcsStore) listed(o *blob.ListObject) string { return generationOf(o.As) }
-
-func generationOf(as func(any) bool) string {
-	var object *gcsObject
-	if !as(&object) {
-		return ""
-	}
-	return object.Generation
-}
-
-func (s *gcsStore) pin(version string, as func(any) bool) error {
-	var request *http.Request
-	if !as(&request) {
-		return errors.ErrUnsupported
-	}
-	request.URL.RawQuery += "&generation=" + url.QueryEscape(version)
-	return nil
-}
-
-func (s *gcsStore) check(r *blob.Reader, version string, off, n int64) error {
-	var response *http.Response
-	if !r.As(&response) {
-		return errors.ErrUnsupported
-	}
-	return checkRange(response.Header.Get("X-Goog-Generation"), version, response.Header.Get("Content-Range"), off, n)
 }
 
 // gcsObject is what the API tells of an object.
@@ -120,12 +84,16 @@ type gcsObject struct {
 	Metadata   map[string]string `json:"metadata"`
 }
 
-func (o *gcsObject) as(target any) bool {
-	object, is := target.(**gcsObject)
-	if is {
-		*object = o
+// sum returns the checksum of an object, or none.
+func (o gcsObject) sum(func(func(context.Context) error) error) (place.Sum, error) {
+	if o.CRC32C == "" {
+		return place.Sum{}, nil
 	}
-	return is
+	value, err := base64.StdEncoding.DecodeString(o.CRC32C)
+	if err != nil || len(value) != crc32.Size {
+		return place.Sum{}, fmt.Errorf("%w: the checksum of the object is malformed", place.ErrIntegrity)
+	}
+	return place.Sum{Algorithm: place.CRC32C, Value: value}, nil
 }
 
 func (s *gcsStore) listURL(query url.Values) string {
@@ -230,41 +198,22 @@ func inBucket(err error) error {
 	return err
 }
 
-// gcsDriver is a bucket in the form in which gocloud uses it.
-type gcsDriver struct {
-	driver.Bucket // nil: this package calls no other method
-	store         *gcsStore
-}
-
-func (d gcsDriver) Close() error { return nil }
-
-func (d gcsDriver) ErrorCode(err error) gcerrors.ErrorCode {
-	if isNotFound(err) {
-		return gcerrors.NotFound
-	}
-	return gcerrors.Unknown
-}
-
-func (d gcsDriver) Attributes(ctx context.Context, key string) (*driver.Attributes, error) {
-	object := &gcsObject{}
+func (s *gcsStore) describe(ctx context.Context, key string, _ bool) (description, error) {
+	var object gcsObject
 	query := url.Values{"fields": {"size,updated,generation,crc32c,metadata"}}
-	if err := d.store.get(ctx, d.store.objectURL(key, query), object); err != nil {
-		return nil, err
+	if err := s.get(ctx, s.objectURL(key, query), &object); err != nil {
+		return description{}, err
 	}
-	return &driver.Attributes{
-		Size: object.Size, ModTime: object.Updated, Metadata: object.Metadata, AsFunc: object.as,
+	return description{
+		size: object.Size, modified: object.Updated, version: object.Generation, metadata: object.Metadata,
+		sum: object.sum,
 	}, nil
 }
 
-func (d gcsDriver) ListPaged(ctx context.Context, options *driver.ListOptions) (*driver.ListPage, error) {
-	if options.BeforeList != nil {
-		if err := options.BeforeList(func(any) bool { return false }); err != nil {
-			return nil, err
-		}
-	}
+func (s *gcsStore) list(ctx context.Context, request listRequest) (listPage, error) {
 	query := url.Values{
-		"prefix": {options.Prefix}, "delimiter": {options.Delimiter}, "pageToken": {string(options.PageToken)},
-		"maxResults": {strconv.Itoa(options.PageSize)},
+		"prefix": {request.prefix}, "delimiter": {request.delimiter}, "pageToken": {request.token},
+		"maxResults": {strconv.Itoa(request.most)},
 		"fields":     {"nextPageToken,prefixes,items(name,size,updated,generation)"},
 	}
 	for name, values := range query {
@@ -273,70 +222,43 @@ func (d gcsDriver) ListPaged(ctx context.Context, options *driver.ListOptions) (
 		}
 	}
 	var answer struct {
-		NextPageToken string       `json:"nextPageToken"`
-		Prefixes      []string     `json:"prefixes"`
-		Items         []*gcsObject `json:"items"`
+		NextPageToken string      `json:"nextPageToken"`
+		Prefixes      []string    `json:"prefixes"`
+		Items         []gcsObject `json:"items"`
 	}
-	if err := d.store.get(ctx, d.store.listURL(query), &answer); err != nil {
-		return nil, inBucket(err)
+	if err := s.get(ctx, s.listURL(query), &answer); err != nil {
+		return listPage{}, inBucket(err)
 	}
-	page := &driver.ListPage{NextPageToken: []byte(answer.NextPageToken)}
+	page := listPage{next: answer.NextPageToken}
 	for _, object := range answer.Items {
-		page.Objects = append(page.Objects, &driver.ListObject{
-			Key: object.Name, Size: object.Size, ModTime: object.Updated, AsFunc: object.as,
+		page.entries = append(page.entries, listEntry{
+			key: object.Name, size: object.Size, modified: object.Updated, version: object.Generation,
 		})
 	}
 	for _, prefix := range answer.Prefixes {
-		page.Objects = append(page.Objects, &driver.ListObject{Key: prefix, IsDir: true})
+		page.entries = append(page.entries, listEntry{key: prefix, isPrefix: true})
 	}
-	slices.SortFunc(page.Objects, func(a, b *driver.ListObject) int { return cmp.Compare(a.Key, b.Key) })
+	page.entries = inOrder(page.entries)
 	return page, nil
 }
 
-func (d gcsDriver) NewRangeReader(
-	ctx context.Context, key string, offset, length int64, options *driver.ReaderOptions,
-) (driver.Reader, error) {
-	address := d.store.objectURL(key, url.Values{"alt": {"media"}})
+func (s *gcsStore) read(ctx context.Context, key, version string, off, n int64) (rangeAnswer, error) {
+	address := s.objectURL(key, url.Values{"alt": {"media"}, "generation": {version}})
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
-		return nil, err
+		return rangeAnswer{}, err
 	}
-	request.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
+	request.Header.Set("Range", rangeHeader(off, n))
 	// Without this header, the store would send the text of an object whose encoding is gzip, and all of it.
 	request.Header.Set("Accept-Encoding", "gzip")
-	if err := options.BeforeRead(asPointer(&request)); err != nil {
-		return nil, err
-	}
-	response, err := d.store.client.Do(request)
+	response, err := s.client.Do(request)
 	switch {
 	case err != nil:
-		return nil, err
+		return rangeAnswer{}, err
 	case response.StatusCode/100 != 2:
-		return nil, readAnswer(response, nil)
+		return rangeAnswer{}, readAnswer(response, nil)
 	}
-	return &gcsReader{response.Body, response}, nil
+	return rangeAnswer{
+		response.Body, response.Header.Get("X-Goog-Generation"), response.Header.Get("Content-Range"),
+	}, nil
 }
-
-func asPointer[T any](value *T) func(any) bool {
-	return func(target any) bool {
-		pointer, is := target.(*T)
-		if is {
-			*pointer = *value
-		}
-		return is
-	}
-}
-
-func (d gcsDriver) Delete(ctx context.Context, key string, _ *driver.DeleteOptions) error {
-	return d.store.remove(ctx, key, "")
-}
-
-// gcsReader is the answer to a request for a range.
-type gcsReader struct {
-	io.ReadCloser
-	response *http.Response
-}
-
-func (r *gcsReader) Attributes() *driver.ReaderAttributes { return &driver.ReaderAttributes{} }
-
-func (r *gcsReader) As(target any) bool { return asPointer(&r.response)(target) }

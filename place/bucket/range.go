@@ -25,27 +25,16 @@ func quoted(version string) string {
 	return `"` + version + `"`
 }
 
-// checkRange compares what the headers of an answer say with what was asked for.
-func checkRange(version, wantVersion, contentRange string, off, n int64) error {
-	if unquoted(version) != wantVersion {
+// check compares what the headers of an answer say with what was asked for.
+func (a rangeAnswer) check(version string, off, n int64) error {
+	if a.version != version {
 		return place.ErrChanged
 	}
-	if want := fmt.Sprintf("bytes %d-%d/", off, off+n-1); !strings.HasPrefix(contentRange, want) {
+	if want := fmt.Sprintf("bytes %d-%d/", off, off+n-1); !strings.HasPrefix(a.contentRange, want) {
 		return fmt.Errorf("%w: the store has sent another range", place.ErrIntegrity)
 	}
 	return nil
 }
 
-// escaped returns a key with some characters replaced as gocloud does it, which reads what this package writes with the
-// vendors' clients.
-func escaped(key, special string) string {
-	var text strings.Builder
-	for _, c := range key {
-		if strings.ContainsRune(special, c) {
-			fmt.Fprintf(&text, "__%#x__", c)
-		} else {
-			text.WriteRune(c)
-		}
-	}
-	return text.String()
-}
+// rangeHeader asks for n bytes at off.
+func rangeHeader(off, n int64) string { return fmt.Sprintf("bytes=%d-%d", off, off+n-1) }

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"time"
 
-	"gocloud.dev/blob"
-
 	"culvert/internal/readahead"
 	"culvert/place"
 )
@@ -55,7 +53,7 @@ func (o *object) Stat() (fs.FileInfo, error) { return o.info, nil }
 
 // SourceTime is called by [place.SourceTimeOf].
 func (o *object) SourceTime() time.Time {
-	modified, err := time.Parse(time.RFC3339Nano, o.info.attributes.Metadata[timeKey])
+	modified, err := time.Parse(time.RFC3339Nano, o.info.about.metadata[timeKey])
 	if err != nil {
 		return time.Time{} // it has none, or one of another program
 	}
@@ -151,18 +149,15 @@ func (b *bucket) fetch(ctx context.Context, key, version string, p []byte, off i
 
 // fetchOnce sends one request for a range. It may return an error after some bytes of it.
 func (b *bucket) fetchOnce(ctx context.Context, key, version string, p []byte, off int64) (n int, err error) {
-	defer incomplete(&err)
-	r, err := b.blobs.NewRangeReader(ctx, key, off, int64(len(p)), &blob.ReaderOptions{
-		BeforeRead: func(as func(any) bool) error { return b.store.pin(version, as) },
-	})
+	answer, err := b.store.read(ctx, key, version, off, int64(len(p)))
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = r.Close() }() // all of it has arrived, or another error has
-	if err := b.store.check(r, version, off, int64(len(p))); err != nil {
+	defer func() { _ = answer.body.Close() }() // all of it has arrived, or another error has
+	if err := answer.check(version, off, int64(len(p))); err != nil {
 		return 0, err
 	}
-	n, err = io.ReadFull(r, p)
+	n, err = io.ReadFull(answer.body, p)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return n, fmt.Errorf("%w: the store has sent a part of a range", io.ErrUnexpectedEOF)
 	}

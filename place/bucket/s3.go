@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,17 +19,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go/logging"
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/s3blob"
 
 	"culvert/place"
 )
 
-// s3Store is a bucket of S3. Objects are written with the vendor's client: gocloud's writer copies each part, hashes it
-// a second time to sign it without TLS, and chooses the size of parts once.
+// s3Store is a bucket of S3.
 type s3Store struct {
 	client    *s3.Client
-	bucket    *blob.Bucket
 	name      string
 	abandoned time.Duration
 	timeout   time.Duration
@@ -67,57 +64,93 @@ func openS3(ctx context.Context, a *address, c Config, connections *connections)
 		if a.endpoint != nil {
 			o.BaseEndpoint = aws.String(a.endpoint.String())
 		}
-		o.APIOptions = append(o.APIOptions, askForChecksum)
 		o.UsePathStyle = o.BaseEndpoint != nil // which AWS_ENDPOINT_URL_S3 also sets
 		if a.pathStyle != nil {
 			o.UsePathStyle = *a.pathStyle
 		}
 	})
-	blobs, err := s3blob.OpenBucket(ctx, client, a.bucket, &s3blob.Options{
-		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenRequired,
-	})
-	if err != nil {
-		return nil, err
-	}
 	return &s3Store{
-		client: client, bucket: blobs, name: a.bucket, abandoned: c.Abandoned, timeout: c.Timeout,
-		parallel: c.Parallel,
+		client: client, name: a.bucket, abandoned: c.Abandoned, timeout: c.Timeout, parallel: c.Parallel,
 	}, nil
 }
 
-func (s *s3Store) blobs() *blob.Bucket { return s.bucket }
-
-func (s *s3Store) version(a *blob.Attributes) string { return unquoted(a.ETag) }
-
-func (s *s3Store) listed(o *blob.ListObject) string {
-	var object types.Object
-	if !o.As(&object) {
-		return ""
+func (s *s3Store) describe(ctx context.Context, key string, withSum bool) (description, error) {
+	input := &s3.HeadObjectInput{Bucket: &s.name, Key: &key}
+	if withSum {
+		input.ChecksumMode = types.ChecksumModeEnabled
 	}
-	return unquoted(aws.ToString(object.ETag))
+	head, err := s.client.HeadObject(ctx, input)
+	if err != nil {
+		return description{}, err
+	}
+	about := description{
+		size: aws.ToInt64(head.ContentLength), modified: aws.ToTime(head.LastModified),
+		version: unquoted(aws.ToString(head.ETag)), metadata: map[string]string{},
+	}
+	for name, value := range head.Metadata {
+		about.metadata[strings.ToLower(name)] = value
+	}
+	about.sum = func(try func(func(context.Context) error) error) (place.Sum, error) {
+		return s.sum(key, about, head, try)
+	}
+	return about, nil
 }
 
-func (s *s3Store) pin(version string, as func(any) bool) error {
-	var input *s3.GetObjectInput
-	if !as(&input) {
-		return errors.ErrUnsupported
+func (s *s3Store) list(ctx context.Context, request listRequest) (listPage, error) {
+	input := &s3.ListObjectsV2Input{
+		Bucket: &s.name, Prefix: &request.prefix, MaxKeys: aws.Int32(int32(request.most)),
 	}
-	if version != "" {
-		input.IfMatch = aws.String(quoted(version))
+	if request.delimiter != "" {
+		input.Delimiter = &request.delimiter
 	}
-	return nil
+	if request.token != "" {
+		input.ContinuationToken = &request.token
+	}
+	answer, err := s.client.ListObjectsV2(ctx, input)
+	if err != nil {
+		return listPage{}, err
+	}
+	page := listPage{next: aws.ToString(answer.NextContinuationToken)}
+	for _, object := range answer.Contents {
+		if object.Key == nil || object.Size == nil || object.LastModified == nil {
+			return listPage{}, errIncomplete
+		}
+		page.entries = append(page.entries, listEntry{
+			key: *object.Key, size: *object.Size, modified: *object.LastModified,
+			version: unquoted(aws.ToString(object.ETag)),
+		})
+	}
+	for _, prefix := range answer.CommonPrefixes {
+		if prefix.Prefix == nil {
+			return listPage{}, errIncomplete
+		}
+		page.entries = append(page.entries, listEntry{key: *prefix.Prefix, isPrefix: true})
+	}
+	page.entries = inOrder(page.entries)
+	return page, nil
 }
 
-func (s *s3Store) check(r *blob.Reader, version string, off, n int64) error {
-	var output s3.GetObjectOutput
-	if !r.As(&output) {
-		return errors.ErrUnsupported
+func (s *s3Store) read(ctx context.Context, key, version string, off, n int64) (rangeAnswer, error) {
+	output, err := s.client.GetObject(ctx, &s3.GetObjectInput{
+		Bucket: &s.name, Key: &key, Range: aws.String(rangeHeader(off, n)), IfMatch: aws.String(quoted(version)),
+	})
+	if err != nil {
+		return rangeAnswer{}, err
 	}
-	return checkRange(aws.ToString(output.ETag), version, aws.ToString(output.ContentRange), off, n)
+	return rangeAnswer{output.Body, unquoted(aws.ToString(output.ETag)), aws.ToString(output.ContentRange)}, nil
 }
 
 func (s *s3Store) remove(ctx context.Context, key, version string) error {
-	input := &s3.DeleteObjectInput{Bucket: &s.name, Key: &key, IfMatch: aws.String(quoted(version))}
+	input := &s3.DeleteObjectInput{Bucket: &s.name, Key: &key}
+	if version == "" {
+		// S3 removes what does not exist without a word.
+		if _, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &s.name, Key: &key}); err != nil {
+			return err
+		}
+		_, err := s.client.DeleteObject(ctx, input)
+		return err
+	}
+	input.IfMatch = aws.String(quoted(version))
 	_, err := s.client.DeleteObject(ctx, input)
 	if a, answered := answerOf(err); answered && a.status == http.StatusNotImplemented {
 		input.IfMatch = nil

@@ -3,8 +3,6 @@ package bucket
 import (
 	"context"
 	"encoding/base64"
-	"fmt"
-	"hash/crc32"
 	"net/http"
 	"strconv"
 	"strings"
@@ -14,77 +12,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/middleware"
-	"gocloud.dev/blob"
 
 	"culvert/place"
 )
 
-// summing is a store that keeps other checksums than the MD5 which gocloud tells.
-type summing interface {
-	// sum returns the checksum of an object with these attributes, or none. It sends requests through try, perhaps
-	// several at the same time.
-	sum(key string, a *blob.Attributes, try func(func(context.Context) error) error) (place.Sum, error)
-}
-
 // Sum is called by [place.SumOf].
-func (o *object) Sum() (sum place.Sum, err error) {
-	attributes := o.info.attributes
-	store, is := o.bucket.store.(summing)
-	switch {
-	case is:
-		sum, err = store.sum(o.key, attributes, func(attempt func(context.Context) error) error {
-			return o.bucket.retry(o.ctx, attempt)
-		})
-	case len(attributes.MD5) > 0:
-		sum = place.Sum{Algorithm: place.MD5, Value: attributes.MD5}
-	}
-	return sum, named("sum", o.name, err)
-}
-
-type checksumKey struct{}
-
-// withChecksum makes requests for attributes ask for the checksum too. Those of writers do not: with a key of KMS,
-// the answer needs the permission to decrypt.
-func withChecksum(ctx context.Context) context.Context {
-	return context.WithValue(ctx, checksumKey{}, true)
-}
-
-// askForChecksum is an option of the client of S3.
-func askForChecksum(stack *middleware.Stack) error {
-	ask := middleware.InitializeMiddlewareFunc("culvertChecksumMode", func(
-		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-	) (middleware.InitializeOutput, middleware.Metadata, error) {
-		if head, is := in.Parameters.(*s3.HeadObjectInput); is && ctx.Value(checksumKey{}) != nil {
-			head.ChecksumMode = types.ChecksumModeEnabled
-		}
-		return next.HandleInitialize(ctx, in)
-	})
-	return stack.Initialize.Add(ask, middleware.After)
-}
-
-func (s *gcsStore) sum(_ string, a *blob.Attributes, _ func(func(context.Context) error) error) (place.Sum, error) {
-	var object *gcsObject
-	if !a.As(&object) || object.CRC32C == "" {
+func (o *object) Sum() (place.Sum, error) {
+	if o.info.about.sum == nil {
 		return place.Sum{}, nil
 	}
-	value, err := base64.StdEncoding.DecodeString(object.CRC32C)
-	if err != nil || len(value) != crc32.Size {
-		return place.Sum{}, fmt.Errorf("%w: the checksum of the object is malformed", place.ErrIntegrity)
-	}
-	return place.Sum{Algorithm: place.CRC32C, Value: value}, nil
+	sum, err := o.info.about.sum(func(attempt func(context.Context) error) error {
+		return o.bucket.retry(o.ctx, attempt)
+	})
+	return sum, named("sum", o.name, err)
 }
 
 func (u *gcsUpload) isVerified() bool { return u.verified }
 
 // sum returns the checksum that is cheapest to compute.
 func (s *s3Store) sum(
-	key string, a *blob.Attributes, try func(func(context.Context) error) error,
+	key string, about description, head *s3.HeadObjectOutput, try func(func(context.Context) error) error,
 ) (place.Sum, error) {
-	var head s3.HeadObjectOutput
-	if !a.As(&head) {
-		return place.Sum{}, nil
-	}
 	for _, kept := range []struct {
 		algorithm place.Algorithm
 		text      *string
@@ -108,9 +56,9 @@ func (s *s3Store) sum(
 		if err != nil {
 			continue
 		}
-		sum.Parts, err = s.partSizes(a.Size, parts, func(number int) (size int64, err error) {
+		sum.Parts, err = s.partSizes(about.size, parts, func(number int) (size int64, err error) {
 			err = try(func(ctx context.Context) (err error) {
-				size, err = s.partSize(ctx, key, a, number)
+				size, err = s.partSize(ctx, key, about.version, number)
 				return err
 			})
 			return size, err
@@ -168,9 +116,9 @@ func (s *s3Store) partSizes(size int64, count int, sizeOf func(number int) (int6
 }
 
 // partSize returns the size of a part, or 0 if the store does not tell it.
-func (s *s3Store) partSize(ctx context.Context, key string, a *blob.Attributes, number int) (int64, error) {
+func (s *s3Store) partSize(ctx context.Context, key, version string, number int) (int64, error) {
 	head, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{
-		Bucket: &s.name, Key: &key, IfMatch: aws.String(quoted(s.version(a))), PartNumber: aws.Int32(int32(number)),
+		Bucket: &s.name, Key: &key, IfMatch: aws.String(quoted(version)), PartNumber: aws.Int32(int32(number)),
 	})
 	if err == nil {
 		return aws.ToInt64(head.ContentLength), nil

@@ -11,19 +11,19 @@ import (
 
 // verify compares the object with what was written.
 func (f *file) verify() error {
-	attributes, err := f.bucket.attributes(f.ctx, f.key)
+	about, err := f.bucket.describe(f.ctx, f.key, false)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: the store has confirmed the object, and does not have it", place.ErrIntegrity)
 	case err != nil:
 		return fmt.Errorf("the object was written, and cannot be verified: %w", err)
-	case attributes.Metadata[markKey] != f.mark && f.create:
+	case about.metadata[markKey] != f.mark && f.create:
 		return fs.ErrExist // another writer has won, in a store that looks for the name before it takes it
-	case attributes.Metadata[markKey] != f.mark:
+	case about.metadata[markKey] != f.mark:
 		return nil // it was replaced since
-	case attributes.Size != f.written:
+	case about.size != f.written:
 		return f.removeDamaged(fmt.Errorf("%w: the object has %d bytes instead of %d",
-			place.ErrIntegrity, attributes.Size, f.written))
+			place.ErrIntegrity, about.size, f.written))
 	}
 	return nil
 }
@@ -32,11 +32,10 @@ func (f *file) verify() error {
 // with it.
 func (f *file) removeDamaged(reason error) error {
 	ctx := context.WithoutCancel(f.ctx)
-	attributes, err := f.bucket.attributes(ctx, f.key)
-	if err == nil && attributes.Metadata[markKey] == f.mark {
-		version := f.bucket.store.version(attributes)
+	about, err := f.bucket.describe(ctx, f.key, false)
+	if err == nil && about.metadata[markKey] == f.mark {
 		err = f.bucket.retry(ctx, func(ctx context.Context) error {
-			err := f.bucket.store.remove(ctx, f.key, version)
+			err := f.bucket.store.remove(ctx, f.key, about.version)
 			if isConflict(err) {
 				return nil // it was replaced since
 			}

@@ -91,7 +91,7 @@ func (f *file) SetSourceTime(modified time.Time) {
 
 // checkFree returns an error if an object has the name.
 func (f *file) checkFree() error {
-	switch _, err := f.bucket.attributes(f.outer, f.key); {
+	switch _, err := f.bucket.describe(f.outer, f.key, false); {
 	case err == nil:
 		return fs.ErrExist
 	case !errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNoBucket):
@@ -359,11 +359,11 @@ func (f *file) withoutCondition(err error) bool {
 
 // isMine reports whether the object is there and whether this file has made it.
 func (f *file) isMine() (mine, exists bool) {
-	attributes, err := f.bucket.attributes(f.outer, f.key)
+	about, err := f.bucket.describe(f.outer, f.key, false)
 	if err != nil {
 		return false, false
 	}
-	return attributes.Metadata[markKey] == f.mark, true
+	return about.metadata[markKey] == f.mark, true
 }
 
 // Discard implements [place.File].
