@@ -87,7 +87,7 @@ func wantError(t *testing.T, err error, want error, name string) {
 // ofRequest matches what only a request has: its URL, its path, its query, and the headers and parameters that sign it.
 // An error may name the library, as in "net/http: HTTP/1.x transport connection broken", and addresses.
 var ofRequest = regexp.MustCompile(`(?i)https?:/|/` + stores.Bucket + `[/?]|/storage/v1/|/o/|[?&][a-z-]+=|` +
-	`\b(partNumber|upload_?id|ifGenerationMatch|blockid|comp|sig)=|x-amz-|x-goog-|x-ms-|` +
+	`\b(partNumber|upload_?id|ifGenerationMatch|blockid|comp|sig)=|x-(amz|goog|ms)-[a-z0-9-]+[=:]|` +
 	`Signature[=:]|Credential=|Authorization`)
 
 func TestOfRequest(t *testing.T) {
@@ -97,11 +97,13 @@ func TestOfRequest(t *testing.T) {
 		"uploadId=1&x=y":                                                  true,
 		"a?sig=abc":                                                       true,
 		"X-Amz-Signature=1":                                               true,
+		"x-amz-content-sha256: 1":                                         true,
 		"https://storage.googleapis.com":                                  true,
 		"Authorization: AWS4-HMAC-SHA256 Credential=x":                    true,
 		"read tcp 127.0.0.1:36222->127.0.0.1:35767: connection reset by peer":                   false,
 		"net/http: HTTP/1.x transport connection broken: write: broken pipe":                    false,
 		"bucket: the store answers 403 SignatureDoesNotMatch the signature does not match":      false,
+		"bucket: the store answers 400 the 'x-amz-content-sha256' header does not match":        false,
 		"bucket: the store answers 400 InvalidRequest the query a?... of the object is invalid": false,
 	} {
 		if ofRequest.MatchString(text) != is {
