@@ -1,17 +1,11 @@
 package mysql_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -19,124 +13,31 @@ import (
 	"culvert/internal/testkit"
 	"culvert/sink"
 	"culvert/sink/mysql"
+	"culvert/sink/sinktest"
 	"culvert/source"
 )
 
-// cutter stands between clients and a server. At the commit that is due, it cuts the connection, before the server gets
-// the statement or after it has answered.
-type cutter struct {
-	socket, target string
-	due            atomic.Int32 // commits until the cut
-	passOn         bool         // the server gets the statement
-	refuse         atomic.Bool  // new connections, after the cut
-	gone           bool         // set refuse then
-	spoil          string       // what the server gets otherwise, so that it refuses the statement
-
-	running sync.WaitGroup
-	mu      sync.Mutex
-	conns   []net.Conn
-}
-
-func newCutter(t *testing.T, server *testkit.MariaDBServer) *cutter {
+func newCutter(t *testing.T, server *testkit.MariaDBServer) *sinktest.Cutter {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "culvert-cut-") // the path of a socket is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{socket: filepath.Join(dir, "socket"), target: server.SocketPath()}
-	listener, err := net.Listen("unix", c.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.running.Go(func() { c.accept(listener) })
-	t.Cleanup(func() {
-		listener.Close()
-		c.mu.Lock()
-		for _, conn := range c.conns {
-			conn.Close()
-		}
-		c.mu.Unlock()
-		c.running.Wait()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
+	return sinktest.NewCutter(t, testkit.ListenUnix(t), server.SocketPath(), packets)
 }
 
-func (c *cutter) url(database *testkit.MariaDBDatabase) string {
-	return "mysql://root@localhost/" + database.Name + "?socket=" + url.QueryEscape(c.socket)
-}
-
-func (c *cutter) accept(listener net.Listener) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return
+// packets reads what a client of MySQL says: a length in three bytes, a number, and a command.
+func packets(client io.Reader) func() (message []byte, statement string, err error) {
+	return func() ([]byte, string, error) {
+		packet := make([]byte, 4)
+		if _, err := io.ReadFull(client, packet); err != nil {
+			return nil, "", err
 		}
-		server, err := net.Dial("unix", c.target)
-		if err != nil || c.refuse.Load() {
-			client.Close()
-			if err == nil {
-				server.Close()
-			}
-			continue
-		}
-		c.mu.Lock()
-		c.conns = append(c.conns, client, server)
-		c.mu.Unlock()
-		var cut atomic.Bool
-		c.running.Go(func() {
-			c.ask(client, server, &cut)
-			if !cut.Load() {
-				server.Close()
-			}
-		})
-		c.running.Go(func() {
-			answers := make([]byte, 64<<10)
-			for {
-				n, err := server.Read(answers)
-				if err != nil || cut.Load() { // or the statement has been answered
-					break
-				}
-				if _, err = client.Write(answers[:n]); err != nil {
-					break
-				}
-			}
-			if cut.Load() && c.gone {
-				c.refuse.Store(true)
-			}
-			client.Close()
-			server.Close()
-		})
+		packet = append(packet, make([]byte, int(packet[0])|int(packet[1])<<8|int(packet[2])<<16)...)
+		_, err := io.ReadFull(client, packet[4:])
+		statement, _ := strings.CutPrefix(string(packet[4:]), "\x03") // COM_QUERY
+		return packet, statement, err
 	}
 }
 
-// ask sends on what the client says, until the cut.
-func (c *cutter) ask(client io.Reader, server io.WriteCloser, cut *atomic.Bool) {
-	for {
-		head := make([]byte, 4)
-		if _, err := io.ReadFull(client, head); err != nil {
-			return
-		}
-		body := make([]byte, int(head[0])|int(head[1])<<8|int(head[2])<<16)
-		if _, err := io.ReadFull(client, body); err != nil {
-			return
-		}
-		if bytes.Equal(body, []byte("\x03COMMIT")) && c.due.Add(-1) == 0 {
-			cut.Store(true)
-			if !c.passOn {
-				server.Close()
-				return
-			}
-		}
-		if c.spoil != "" {
-			body = bytes.Replace(body, []byte(c.spoil), []byte(strings.Repeat("x", len(c.spoil))), 1)
-		}
-		if _, err := server.Write(append(head, body...)); err != nil {
-			return
-		}
-	}
+func cutURL(c *sinktest.Cutter, database *testkit.MariaDBDatabase) string {
+	return "mysql://root@localhost/" + database.Name + "?socket=" + url.QueryEscape(c.Address())
 }
 
 // TestOpenRefused has a server refuse what it is asked at the beginning: no connection stays open.
@@ -145,9 +46,9 @@ func TestOpenRefused(t *testing.T) {
 	database := server.NewDatabase(t)
 	for _, spoil := range []string{"@@lower_case_table_names", "@@local_infile"} {
 		c := newCutter(t, server)
-		c.spoil = spoil
+		c.Spoil = spoil
 		leaks := goleak.IgnoreCurrent()
-		db, err := mysql.Open(context.Background(), c.url(database))
+		db, err := mysql.Open(context.Background(), cutURL(c, database))
 		if err == nil || errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("%s: %v, %v", spoil, db, err)
 		}
@@ -175,16 +76,16 @@ func TestCommitLost(t *testing.T) {
 			database := server.NewDatabase(t)
 			database.Exec(t, "CREATE TABLE t (a int) ENGINE=InnoDB")
 			c := newCutter(t, server)
-			c.passOn, c.gone = test.passOn, test.gone
+			c.PassOn, c.Gone = test.passOn, test.gone
 			filling := sink.Filling{Ledger: &sink.Ledger{Table: "ledger", Load: "x"}, EachPart: test.each}
 			if test.noLedger {
 				filling.Ledger = nil
 			}
-			table, loader := begin(t, openURL(t, c.url(database)), filling)
+			table, loader := begin(t, openURL(t, cutURL(c, database)), filling)
 			if err := loader.Load(texts("1")); err != nil {
 				t.Fatal(err)
 			}
-			c.due.Store(1)
+			c.Due.Store(1)
 			err := loader.EndPart(sink.Part{Name: "p", Rows: 1})
 			if err == nil {
 				_, err = loader.Close()

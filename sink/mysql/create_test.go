@@ -175,9 +175,9 @@ func TestCreateKilled(t *testing.T) {
 	}
 	to.Exec(t, "DROP TABLE t")
 	c := newCutter(t, server)
-	c.gone = true
-	c.due.Store(1)
-	if err := load(c.url(to)); !errors.Is(err, sink.ErrUnconfirmed) {
+	c.Gone = true
+	c.Due.Store(1)
+	if err := load(cutURL(c, to)); !errors.Is(err, sink.ErrUnconfirmed) {
 		t.Errorf("a server that is gone: %v", err)
 	}
 	expect(t, to, "SELECT COUNT(*) FROM t", "0")

@@ -1,129 +1,42 @@
 package postgres_test
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"testing"
 
 	"culvert/internal/testkit"
 	"culvert/sink"
 	"culvert/sink/postgres"
+	"culvert/sink/sinktest"
 	"culvert/source"
 )
 
-// cutter stands between clients and a server. At the commit that is due, it cuts the connection, before the server gets
-// the statement or after.
-type cutter struct {
-	listener net.Listener
-	target   string
-	due      atomic.Int32 // commits until the cut
-	passOn   bool         // the server gets the statement
-	refuse   atomic.Bool  // new connections, after the cut
-	gone     bool         // set refuse then
-
-	running sync.WaitGroup
-	mu      sync.Mutex
-	conns   []net.Conn
-}
-
-func newCutter(t *testing.T, server *testkit.PostgresServer) *cutter {
+func newCutter(t *testing.T, server *testkit.PostgresServer) *sinktest.Cutter {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &cutter{listener: listener, target: server.SocketPath()}
-	c.running.Go(c.accept)
-	t.Cleanup(func() {
-		listener.Close()
-		c.mu.Lock()
-		for _, conn := range c.conns {
-			conn.Close()
-		}
-		c.mu.Unlock()
-		c.running.Wait()
-	})
-	return c
+	return sinktest.NewCutter(t, testkit.ListenTCP(t), server.SocketPath(), messages)
 }
 
-func (c *cutter) connString(database string) string {
-	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable", c.listener.Addr(), database)
-}
-
-func (c *cutter) accept() {
-	for {
-		client, err := c.listener.Accept()
-		if err != nil {
-			return
+// messages reads what a client of PostgreSQL says: a letter, a length, and the rest. The first message has no letter.
+func messages(client io.Reader) func() (message []byte, statement string, err error) {
+	head := 4
+	return func() ([]byte, string, error) {
+		message := make([]byte, head)
+		if _, err := io.ReadFull(client, message); err != nil {
+			return nil, "", err
 		}
-		server, err := net.Dial("unix", c.target)
-		if err != nil || c.refuse.Load() {
-			client.Close()
-			if err == nil {
-				server.Close()
-			}
-			continue
-		}
-		c.mu.Lock()
-		c.conns = append(c.conns, client, server)
-		c.mu.Unlock()
-		var cut atomic.Bool
-		c.running.Go(func() {
-			c.ask(client, server, &cut)
-			if !cut.Load() {
-				server.Close()
-			}
-		})
-		c.running.Go(func() {
-			answers := make([]byte, 64<<10)
-			for {
-				n, err := server.Read(answers)
-				if err != nil || cut.Load() { // or the statement has been answered
-					break
-				}
-				if _, err = client.Write(answers[:n]); err != nil {
-					break
-				}
-			}
-			if cut.Load() && c.gone {
-				c.refuse.Store(true)
-			}
-			client.Close()
-			server.Close()
-		})
+		body := make([]byte, binary.BigEndian.Uint32(message[head-4:])-4)
+		head = 5
+		_, err := io.ReadFull(client, body)
+		return append(message, body...), strings.TrimSuffix(string(body), "\x00"), err
 	}
 }
 
-// ask sends on what the client says, until the cut.
-func (c *cutter) ask(client io.Reader, server io.WriteCloser, cut *atomic.Bool) {
-	begin := make([]byte, 4)
-	for {
-		if _, err := io.ReadFull(client, begin); err != nil {
-			return
-		}
-		message := bytes.Clone(begin)
-		body := make([]byte, binary.BigEndian.Uint32(begin[len(begin)-4:])-4)
-		begin = make([]byte, 5) // the first message has no letter
-		if _, err := io.ReadFull(client, body); err != nil {
-			return
-		}
-		if bytes.Equal(body, []byte("COMMIT\x00")) && c.due.Add(-1) == 0 {
-			cut.Store(true)
-			if !c.passOn {
-				server.Close()
-				return
-			}
-		}
-		if _, err := server.Write(append(message, body...)); err != nil {
-			return
-		}
-	}
+func cutConnString(c *sinktest.Cutter, database string) string {
+	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable", c.Address(), database)
 }
 
 // TestCommitLost loses the connection while a load is committed.
@@ -147,12 +60,12 @@ func TestCommitLost(t *testing.T) {
 			database := server.NewDatabase(t)
 			database.Exec(t, "CREATE TABLE t (id bigint)")
 			c := newCutter(t, server)
-			c.passOn, c.gone = test.passOn, test.gone
-			db := openAgain(t, c.connString(database.Name))
+			c.PassOn, c.Gone = test.passOn, test.gone
+			db := openAgain(t, cutConnString(c, database.Name))
 			ledger := &sink.Ledger{Table: "s.ledger", Load: "x"}
 			table := fill(t, db, "t", sink.Filling{Loaders: int(test.loaders), Ledger: ledger})
 			loadRows(t, table)
-			c.due.Store(test.due)
+			c.Due.Store(test.due)
 			if err := table.Commit(); !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
 				t.Errorf("Commit: %v, want %v", err, test.want)
 			}

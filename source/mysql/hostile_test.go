@@ -7,9 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -124,40 +122,19 @@ func socketURL(database, socket string) string {
 // hands on until one of both sides ends. The result is its socket.
 func proxy(t *testing.T, servers []string, pass func(client io.Writer, server io.Reader)) string {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
+	next := func() string {
+		socket := servers[0]
+		servers = servers[min(1, len(servers)-1):]
+		return socket
 	}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			upstream, err := net.Dial("unix", servers[0])
-			if err != nil {
-				client.Close()
-				return
-			}
-			servers = servers[min(1, len(servers)-1):]
-			all.Go(func() {
-				_, _ = io.Copy(upstream, client) // ends when either side does
-				upstream.Close()
-			})
-			all.Go(func() {
-				pass(client, upstream)
-				client.Close()
-				upstream.Close()
-			})
+	both := func(client, server net.Conn) (ask, answer func()) {
+		ask = func() {
+			_, _ = io.Copy(server, client) // ends when either side does
+			server.Close()
 		}
-	})
-	t.Cleanup(func() {
-		listener.Close()
-		all.Wait()
-	})
-	return socket
+		return ask, func() { pass(client, server) }
+	}
+	return testkit.NewRelay(t, testkit.ListenUnix(t), next, both).Address()
 }
 
 // passPackets passes the packets of a server on, changed, until one of both sides ends, or the last. Before a packet

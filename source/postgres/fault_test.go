@@ -374,7 +374,7 @@ func TestSilence(t *testing.T) {
 		}
 		go func() {
 			<-silent
-			p.listener.Close() // a cancel request needs a connection
+			p.Refuse() // a cancel request needs a connection
 			cancel()
 		}()
 		if _, err := way.read(rows, 0, func() {}); !errors.Is(err, context.Canceled) {

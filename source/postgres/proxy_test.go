@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -23,71 +22,31 @@ func newMessage(kind byte, body string) message {
 	return append(m, body...)
 }
 
-// proxy stands between a client and a server and changes what the server sends. All connections are closed at the end
-// of the test.
+// proxy stands between a client and a server and changes what the server sends.
 type proxy struct {
-	listener net.Listener
-	target   string
+	*testkit.Relay
 	// edit returns what is sent on in place of a message. With io.EOF the connection is cut after that.
 	edit func(message) ([]byte, error)
 	// lost is how many requests to cancel a statement are still to get lost.
 	lost atomic.Int32
-
-	running sync.WaitGroup
-	mu      sync.Mutex
-	conns   []net.Conn
 }
 
 func newProxy(t *testing.T, server *testkit.PostgresServer, edit func(message) ([]byte, error)) *proxy {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	p := &proxy{edit: edit}
+	pass := func(client, server net.Conn) (ask, answer func()) {
+		ask = func() {
+			p.ask(client, server)
+			server.Close()
+		}
+		return ask, func() { p.answer(client, server) }
 	}
-	p := &proxy{listener: listener, target: server.SocketPath(), edit: edit}
-	p.running.Go(p.accept)
-	t.Cleanup(p.close)
+	p.Relay = testkit.NewRelay(t, testkit.ListenTCP(t), server.SocketPath, pass)
 	return p
 }
 
 func (p *proxy) connString(database string) string {
-	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable", p.listener.Addr(), database)
-}
-
-func (p *proxy) close() {
-	p.listener.Close()
-	p.mu.Lock()
-	for _, conn := range p.conns {
-		conn.Close()
-	}
-	p.mu.Unlock()
-	p.running.Wait()
-}
-
-func (p *proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("unix", p.target)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		p.mu.Lock()
-		p.conns = append(p.conns, client, server)
-		p.mu.Unlock()
-		p.running.Go(func() {
-			p.ask(client, server)
-			server.Close()
-		})
-		p.running.Go(func() {
-			p.answer(client, server)
-			client.Close()
-			server.Close()
-		})
-	}
+	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable", p.Address(), database)
 }
 
 // ask sends on what the client says, until one side ends.
