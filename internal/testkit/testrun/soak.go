@@ -44,6 +44,7 @@ var soakSlices = []slice{
 	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},
 	{name: "schedules", packages: []string{"./workers"}, tests: "^TestSoak$"},
 	{name: "coordinators", packages: []string{"./workers"}, tests: "^TestCoordinatorIsKilled$"},
+	{name: "coordinators-race", packages: []string{"./workers"}, tests: "^TestCoordinatorIsKilled$", race: true},
 	{
 		name: "cuts", packages: []string{"./place/bucket", "./export"},
 		tests: "^Test(CutRange|CutPart|Sum|AfterFailures)$",
