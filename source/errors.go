@@ -46,14 +46,22 @@ func (e *CountError) Error() string {
 // TextError reports a text whose characters have no equals in UTF-8, so that it would come back as another one.
 type TextError struct {
 	Column  string
-	Row     int64 // that was read, counted from 1
+	Row     int64 // that was read, counted from 1; 0 if not known
 	Charset string
 
 	// Condition and Bytes are SQL: they find such rows, and read the bytes of their texts in place of the column.
 	Condition, Bytes string
+
+	// Query reads the same rows of a table, with the bytes of every column that can have such texts. It is "" for the
+	// rows of a query.
+	Query string
 }
 
 func (e *TextError) Error() string {
-	return fmt.Sprintf("source: column %q, row %d: a text of the character set %s that would come back from UTF-8 "+
-		"as another one", e.Column, e.Row, e.Charset)
+	at := ""
+	if e.Row > 0 {
+		at = fmt.Sprintf(", row %d", e.Row)
+	}
+	return fmt.Sprintf("source: column %q%s: a text of the character set %s that would come back from UTF-8 "+
+		"as another one", e.Column, at, e.Charset)
 }

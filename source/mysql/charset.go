@@ -13,12 +13,12 @@ import (
 )
 
 // The server converts texts to UTF-8, and writes "?" or U+FFFD for what has no equal there, without a warning. Some
-// character sets also have two codes for one character, of which only one comes back. So each row has another value,
-// which says whether its texts survive the way there and back.
+// character sets also have two codes for one character, of which only one comes back. So each row of a table has another
+// value, which says whether its texts survive the way there and back. For queries, see query_charset.go.
 
-// unicode are the character sets that hold what UTF-8 holds.
+// unicode are the character sets that hold what UTF-8 holds, and those of values that are not converted.
 var unicode = map[string]bool{
-	"": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true, "utf16le": true,
+	"": true, "binary": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true, "utf16le": true,
 	"utf32": true,
 }
 
@@ -61,22 +61,30 @@ func changes(text, charset string) string {
 }
 
 // checkSQL returns the expression of the value that says which column, counted from 1, does not survive. It is NULL if
-// all do, and "" if that is always so.
-func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (string, error) {
+// all do, and "" if that is always so. It also returns the columns as SQL, with the bytes of those that may not survive.
+func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (check, asBytes string, err error) {
 	cases := ""
+	list := make([]string, len(columns))
 	for i, c := range columns {
 		survives, err := s.survives(ctx, c.Charset)
 		if err != nil {
-			return "", s.failed(ctx, "asking for the character set of column "+c.Name, err)
+			return "", "", s.failed(ctx, "asking for the character set of column "+c.Name, err)
 		}
-		if !survives {
+		if list[i] = mysqlrow.Quote(c.Name); !survives {
+			list[i] = bytesOf(c.Name)
 			cases += fmt.Sprintf(" WHEN %s THEN %d", changes(mysqlrow.Quote(c.Name), c.Charset), i+1)
 		}
 	}
 	if cases == "" {
-		return "", nil
+		return "", "", nil
 	}
-	return "CASE" + cases + " END", nil
+	return "CASE" + cases + " END", strings.Join(list, ", "), nil
+}
+
+// bytesOf returns the bytes of a text as SQL, under the name of its column.
+func bytesOf(column string) string {
+	name := mysqlrow.Quote(column)
+	return "CAST(" + name + " AS BINARY) AS " + name
 }
 
 // checkRow returns an error if a text of the row that was read last does not survive, by what checkSQL has returned.
@@ -89,9 +97,15 @@ func (r *rows) checkRow() error {
 		return mysqlconnect.ErrAnswer
 	}
 	c := r.checked[at-1]
-	name := mysqlrow.Quote(c.Name)
+	lost := lostText(c.Name, c.Charset)
+	lost.Row, lost.Query = r.received+1, r.asBytes
+	return lost
+}
+
+// lostText returns the error of a column with a text that does not survive.
+func lostText(column, charset string) *source.TextError {
 	return &source.TextError{
-		Column: c.Name, Row: r.received + 1, Charset: c.Charset,
-		Condition: changes(name, c.Charset), Bytes: "CAST(" + name + " AS BINARY) AS " + name,
+		Column: column, Charset: charset,
+		Condition: changes(mysqlrow.Quote(column), charset), Bytes: bytesOf(column),
 	}
 }

@@ -31,8 +31,11 @@
 // The settings of the session make values independent of the server, the database and the user: times are in UTC, and
 // text is UTF-8, whatever the character set of its column. A text of a table or view that would come back from UTF-8 as
 // another one is a [source.TextError], such as what UTF-8 has no character for, or the second of two codes for one
-// character. In a query, the server replaces what has no character by "?", unless the query selects the bytes, as in
-// CAST(name AS BINARY).
+// character. Of a query, the server replaces what has no character by "?" or U+FFFD. If a column of it has such a mark,
+// and a character set that may lack characters, then the query is run once more, and a text that was replaced is a
+// TextError at its end. That cannot be found if the query itself turns a text into another character set, such as by a
+// UNION, if it returns other rows the second time, or if it is no SELECT that can stand in a WITH, such as a CALL. A
+// query that selects the bytes, as in CAST(name AS BINARY), has all of them.
 //
 // Rows use the binary protocol, which keeps floating-point numbers exact; as text, the server rounds a FLOAT to six
 // digits. The kinds are:
@@ -148,7 +151,7 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 	if strings.Trim(sql, "; \t\r\n") == "" {
 		return nil, errors.New("mysql: the query contains no statement")
 	}
-	r := &rows{session: db.session, ctx: ctx, name: "query"}
+	r := &rows{session: db.session, ctx: ctx, name: "query", query: sql}
 	err := r.prepare(sql)
 	if err == nil {
 		if err = db.session.checkUnguarded(ctx, sql); err != nil {

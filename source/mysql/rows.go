@@ -21,11 +21,14 @@ type rows struct {
 	name    string // of the table or query, for errors
 	counted bool   // the server can count them
 	exact   int64  // their number, if it is known before they are read; otherwise 0
+	query   string // the statement of a query, whose doubtful texts are checked at its end
 
 	statement driver.Stmt
 	result    driver.Rows
 	columns   []source.Column
 	checked   []sqlsource.Column // the same, if a last value of each row says which of them does not survive
+	asBytes   string             // the query that reads the bytes of such texts
+	doubtful  []bool             // the columns of a query that have a text with a mark
 	decoders  []mysqlrow.Decoder
 	values    []driver.Value
 	scratch   []byte
@@ -77,6 +80,7 @@ func (r *rows) execute() (err error) {
 			r.columns = append(r.columns, source.Column{Name: name, Type: types.ColumnTypeDatabaseTypeName(i)})
 		}
 		r.decoders = make([]mysqlrow.Decoder, len(names))
+		r.doubtful = make([]bool, len(names))
 	}
 	if expected := len(r.columns) + min(1, len(r.checked)); len(names) != expected {
 		return r.fail(mysqlconnect.ErrAnswer)
@@ -136,6 +140,7 @@ func (r *rows) fill(b *source.Batch) error {
 				return err
 			}
 		}
+		r.noteMarks()
 		for i, value := range r.values[:len(r.columns)] {
 			if err := r.decoders[i].Append(b, value, &r.scratch); err != nil {
 				return err
@@ -196,6 +201,9 @@ func (r *rows) confirm() error {
 		if err := r.compareCount(); err != nil {
 			return err
 		}
+	}
+	if err := r.checkDoubtful(); err != nil {
+		return err
 	}
 	if err := r.session.keepSnapshot(r.ctx); err != nil {
 		return err

@@ -59,13 +59,13 @@ func (s *session) examine(ctx context.Context, t table) ([]sqlsource.Column, err
 func (db *DB) read(ctx context.Context, t table, columns []sqlsource.Column, inRange string) (*rows, error) {
 	r := &rows{session: db.session, ctx: ctx, name: t.String(), counted: t.Base}
 	list := sqlsource.List(columns, mysqlrow.Quote)
-	check, err := db.session.checkSQL(ctx, columns)
+	check, asBytes, err := db.session.checkSQL(ctx, columns)
 	if err != nil {
 		return nil, err
 	}
 	if check != "" {
 		list += ", " + check
-		r.checked = columns
+		r.checked, r.asBytes = columns, sqlsource.Select(asBytes, t.SQL(), t.Selection)
 	}
 	sql := sqlsource.Select(list, t.SQL(), t.Selection)
 	switch {

@@ -87,16 +87,22 @@ func HintsOf(err error) []string {
 	case Is[*age.NoIdentityMatchError](err):
 		return []string{"give the identity that the file is encrypted to: -i FILE"}
 	case errors.As(err, &text):
-		return []string{
-			"such rows are those WHERE " + text.Condition,
-			"to export the bytes of the column, select it in a query (-q): " + text.Bytes,
-		}
+		return hintsOfText(text)
 	case Is[*format.InvalidUTF8Error](err):
 		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
 	case errors.Is(err, io.ErrUnexpectedEOF) && ExitCode(err) == ExitIntegrity:
 		return []string{"it is shorter than it was made: get it again from where it came from"}
 	}
 	return hintOfRemote(err)
+}
+
+// hintsOfText says how to find such texts, and how to export their bytes.
+func hintsOfText(err *source.TextError) []string {
+	inBytes := "to export the bytes of the column, select it as " + err.Bytes
+	if err.Query != "" {
+		inBytes = "to export the bytes of the column: -q " + ForShell(err.Query)
+	}
+	return []string{"such rows are those WHERE " + err.Condition, inBytes}
 }
 
 // hintsOfUnknown names the thing that was probably meant, or else some that exist.
