@@ -17,6 +17,10 @@
 // would delete or change rows of another table too, or if it forbids to delete rows to which others refer. MariaDB
 // shows foreign keys only to users who may change the tables that have them.
 //
+// The server checks foreign keys row by row. If a table refers to itself, its rows are replaced, or put into it while it
+// is empty, without these checks, unless it has triggers. The sink then checks the keys of the table, and those that
+// refer to it, before each commit. For that, the user must be allowed to read the other tables.
+//
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
 // the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this
 // process is killed meanwhile, the table remains, without rows, and the next load fills it. It is made in the opened

@@ -26,6 +26,8 @@ type plan struct {
 	recorded [][]string // the loads and parts of the table in the ledger
 	clear    bool       // the existing rows are removed
 
+	keys []foreignKeyOf // that the sink checks itself
+
 	createSQL string   // makes the table; "" if it exists
 	omitted   []string // of the definition
 	later     []string // of it, after all tables have their rows: see Finish
@@ -65,6 +67,9 @@ func (db *DB) steps(p *plan) (steps []string) {
 	if p.arrives() {
 		steps = append(steps, p.arrivalsSQL())
 		into = p.arrivals()
+	}
+	if len(p.keys) > 0 {
+		steps = append(steps, uncheckedSQL)
 	}
 	steps = append(steps, beginSQL)
 	if p.clear {
@@ -173,6 +178,10 @@ func chosen(t mysqlrow.Table, all []mysqlrow.Column, names []string) ([]column, 
 // look reads the ledger, and decides what becomes of the rows that the table has.
 func (db *DB) look(ctx context.Context, p *plan) error {
 	if err := db.readLedger(ctx, p); err != nil {
+		return err
+	}
+	var err error
+	if p.keys, err = db.keysToCheck(ctx, p); err != nil {
 		return err
 	}
 	if p.Existing != sink.Truncate && p.Existing != sink.Swap {

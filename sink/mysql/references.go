@@ -55,15 +55,9 @@ func (db *DB) referencesTo(ctx context.Context, t mysqlrow.Table) (keys []refere
 	if err != nil {
 		return nil, err
 	}
-	isTarget := func(database, name string) bool {
-		if db.conn.FoldCase {
-			return strings.EqualFold(database, t.Database) && strings.EqualFold(name, t.Name)
-		}
-		return database == t.Database && name == t.Name // the server ignores letter case here
-	}
 	for _, row := range found {
-		from := mysqlrow.Table{Database: row[0], Name: row[1]}
-		if isTarget(row[4], row[5]) && !isTarget(from.Database, from.Name) {
+		from, to := mysqlrow.Table{Database: row[0], Name: row[1]}, mysqlrow.Table{Database: row[4], Name: row[5]}
+		if db.isSame(to, t) && !db.isSame(from, t) { // the server ignores letter case here
 			keys = append(keys, reference{from: from, name: row[2], rule: row[3]})
 		}
 	}

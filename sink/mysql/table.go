@@ -98,12 +98,18 @@ func (t *table) begin() error {
 			return t.db.failed(t.ctx, "making a temporary table", err)
 		}
 	}
+	if err := t.uncheck(); err != nil {
+		return err
+	}
 	if err := t.db.conn.Exec(t.ctx, beginSQL); err != nil {
 		return t.db.failed(t.ctx, doing, err)
 	}
 	if t.clear {
 		if err := t.db.conn.Exec(t.ctx, t.clearSQL()); err != nil {
 			return t.db.failed(t.ctx, "deleting the rows of "+t.target.String(), err)
+		}
+		if err := t.checkKeys(); err != nil {
+			return err
 		}
 		if err := t.db.forget(t.ctx, t.plan); err != nil {
 			return err
@@ -170,6 +176,9 @@ func (t *table) commit() error {
 	if err := t.ctx.Err(); err != nil {
 		return fmt.Errorf("mysql: %s: %w", doing, err)
 	}
+	if err := t.checkKeys(); err != nil {
+		return err
+	}
 	err := t.db.conn.Exec(t.ctx, commitSQL)
 	if err == nil || mysqlconnect.Refused(err) != nil {
 		return t.db.failed(t.ctx, doing, err)
@@ -235,6 +244,7 @@ func (t *table) undo() error {
 			return t.db.conn.Exec(context.Background(), "DROP TEMPORARY TABLE IF EXISTS "+t.arrivals())
 		})
 	}
+	t.check()
 	err := t.drop()
 	t.quietly(func() error {
 		return t.db.conn.Exec(context.Background(), "DO RELEASE_LOCK('"+t.lockName()+"')")

@@ -118,6 +118,7 @@ var parts = []struct {
 	{"EachPart", testEachPart, func(f *Fixture) bool { return f.EachPart }},
 	{"LedgerDisagrees", testLedgerDisagrees, func(f *Fixture) bool { return f.EachPart && f.Truncates }},
 	{"CreateExisting", testCreateExisting, nil},
+	{"SelfReferences", testSelfReferences, func(f *Fixture) bool { return f.Truncates }},
 	{"Referenced", testReferenced, func(f *Fixture) bool { return f.Truncates }},
 	{"Busy", testBusy, func(f *Fixture) bool { return f.Busy }},
 }
