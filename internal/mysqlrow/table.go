@@ -37,6 +37,10 @@ var BaseTypes = []string{"BASE TABLE", "SYSTEM VERSIONED"}
 // SystemSchemas are the databases of the system, as SQL.
 const SystemSchemas = "'information_schema', 'performance_schema', 'mysql', 'sys'"
 
+// SnapshotEngines are the storage engines that take part in a consistent snapshot, as SQL. Others have no older rows,
+// such as MyISAM and Aria, or ask another server for them, such as FEDERATED, whatever transactions they have.
+const SnapshotEngines = "'InnoDB', 'ROCKSDB', 'TokuDB'"
+
 // KnownLimit is the most names in an UnknownError.
 const KnownLimit = 1000
 

@@ -81,7 +81,11 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if err != nil {
 		return err
 	}
-	p.omitted = append(slices.Clone(p.omitted), left...)
+	engine, err := db.chooseEngine(ctx, p)
+	if err != nil {
+		return err
+	}
+	p.omitted = slices.Concat(p.omitted, left, engine)
 	p.createSQL, err = createSQL(p.target, p.Create)
 	return err
 }

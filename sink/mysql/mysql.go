@@ -9,7 +9,8 @@
 //
 // A table is filled in one transaction, which has one connection, so there is one loader. All rows are in the table
 // after Commit, and none after anything else, also if the server or this process stops: the server undoes what is
-// incomplete. So the table must have a storage engine with transactions, such as InnoDB. Others are refused.
+// incomplete. So the table must have a storage engine with transactions, such as InnoDB. Others are refused, and a
+// table that is made has InnoDB in place of them.
 //
 // The server commits when a table is made, truncated or renamed. Therefore Truncate deletes the rows, in the
 // transaction, and Swap is Truncate, since nobody sees the table before it is committed. If the ledger has parts of the
@@ -17,8 +18,8 @@
 // would delete or change rows of another table too, or if it forbids to delete rows to which others refer. MariaDB
 // shows foreign keys only to users who may change the tables that have them.
 //
-// The server checks foreign keys row by row. If a table refers to itself, its rows are replaced, or put into it while it
-// is empty, without these checks, unless it has triggers. The sink then checks the keys of the table, and those that
+// The server checks foreign keys row by row. If a table refers to itself, its rows are replaced, or put into it while
+// it is empty, without these checks, unless it has triggers. The sink then checks the keys of the table, and those that
 // refer to it, before each commit. For that, the user must be allowed to read the other tables.
 //
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes

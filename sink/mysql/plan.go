@@ -115,24 +115,6 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*plan, err
 	return p, db.checkKey(ctx, p)
 }
 
-// checkEngine refuses a table whose rows could not be undone.
-func (db *DB) checkEngine(ctx context.Context, t mysqlrow.Table) error {
-	found, err := db.conn.Query(ctx, 2, `SELECT t.ENGINE, e.TRANSACTIONS
-		FROM information_schema.TABLES t LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE
-		WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ?`, t.Database, t.Name)
-	if err == nil && len(found) != 1 {
-		err = mysqlconnect.ErrAnswer
-	}
-	if err != nil {
-		return db.failed(ctx, t.String(), err)
-	}
-	if found[0][1] != "YES" {
-		return fmt.Errorf("mysql: %s has the storage engine %q, which has no transactions; "+
-			"to change that: ALTER TABLE %s ENGINE=InnoDB", t, found[0][0], t.SQL())
-	}
-	return nil
-}
-
 // choose returns the columns with the given names, or all that are not generated. Letter case does not count.
 func (db *DB) choose(ctx context.Context, t mysqlrow.Table, names []string) ([]column, error) {
 	all, err := mysqlrow.Columns(ctx, db.conn, t)

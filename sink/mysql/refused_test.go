@@ -327,8 +327,8 @@ func TestPlan(t *testing.T) {
 	})
 }
 
-// TestSelfReferencesAndOthers replaces rows that refer to each other, and to others, and to which others refer. The keys
-// hold in the end, and the session checks them again.
+// TestSelfReferencesAndOthers replaces rows that refer to each other, and to others, and to which others refer. The
+// keys hold in the end, and the session checks them again.
 func TestSelfReferencesAndOthers(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE p (id int PRIMARY KEY); INSERT INTO p VALUES (1);"+

@@ -10,9 +10,9 @@ import (
 	"culvert/sink"
 )
 
-// The server checks foreign keys row by row, also within one statement. So it removes no row to which another one of the
-// same table refers, and takes none that refers to a later one. The rows of such a table are replaced, or put into an
-// empty one, without its checks. The sink checks the keys itself, after it has removed rows and before it commits.
+// The server checks foreign keys row by row, also within one statement. So it removes no row to which another one of
+// the same table refers, and takes none that refers to a later one. The rows of such a table are replaced, or put into
+// an empty one, without its checks. The sink checks the keys itself, after it has removed rows and before it commits.
 
 // uncheckedSQL and checkedSQL turn the checks of the server off and on.
 const (
@@ -95,9 +95,9 @@ func (key foreignKeyOf) brokenSQL() string {
 		equal = append(equal, "t."+key.referenced[i]+" = f."+column)
 		set = append(set, "f."+column+" IS NOT NULL")
 	}
-	return "SELECT CAST(f." + key.columns[0] + " AS CHAR) FROM " + key.table.SQL() + " f LEFT JOIN " + key.to.SQL() + " t ON " +
-		strings.Join(equal, " AND ") + " WHERE " + strings.Join(set, " AND ") + " AND t." + key.referenced[0] +
-		" IS NULL LIMIT 1 LOCK IN SHARE MODE"
+	return "SELECT CAST(f." + key.columns[0] + " AS CHAR) FROM " + key.table.SQL() + " f LEFT JOIN " +
+		key.to.SQL() + " t ON " + strings.Join(equal, " AND ") + " WHERE " + strings.Join(set, " AND ") +
+		" AND t." + key.referenced[0] + " IS NULL LIMIT 1 LOCK IN SHARE MODE"
 }
 
 // checkKeys refuses rows that refer to none, if the sink checks the keys itself.

@@ -13,13 +13,13 @@ import (
 )
 
 // The server converts texts to UTF-8, and writes "?" or U+FFFD for what has no equal there, without a warning. Some
-// character sets also have two codes for one character, of which only one comes back. So each row of a table has another
-// value, which says whether its texts survive the way there and back. For queries, see query_charset.go.
+// character sets also have two codes for one character, of which only one comes back. So each row of a table has
+// another value, which says whether its texts survive the way there and back. For queries, see query_charset.go.
 
 // unicode are the character sets that hold what UTF-8 holds, and those of values that are not converted.
 var unicode = map[string]bool{
-	"": true, "binary": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true, "utf16le": true,
-	"utf32": true,
+	"": true, "binary": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true,
+	"utf16le": true, "utf32": true,
 }
 
 // survives reports whether every text of a character set comes back from UTF-8. It asks the server, since that has the
@@ -61,7 +61,8 @@ func changes(text, charset string) string {
 }
 
 // checkSQL returns the expression of the value that says which column, counted from 1, does not survive. It is NULL if
-// all do, and "" if that is always so. It also returns the columns as SQL, with the bytes of those that may not survive.
+// all do, and "" if that is always so. It also returns the columns as SQL, with the bytes of those that may not
+// survive.
 func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (check, asBytes string, err error) {
 	cases := ""
 	list := make([]string, len(columns))

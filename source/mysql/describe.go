@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"culvert/internal/mysqlconnect"
+	"culvert/internal/mysqlrow"
 	"culvert/source"
 )
 
@@ -42,10 +43,6 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	return description, nil
 }
 
-// withSnapshots are the storage engines that take part in a consistent snapshot. Others have no older rows, such as
-// MyISAM and Aria, or ask another server for them, such as FEDERATED, whatever transactions they have.
-const withSnapshots = "'InnoDB', 'ROCKSDB', 'TokuDB'"
-
 // OutsideSnapshot returns the tables of storage engines without snapshots, such as MyISAM. A view is left out,
 // whatever it reads.
 func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, error) {
@@ -63,7 +60,8 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 			return nil, err
 		}
 		found, err := s.Query(ctx, 1, `SELECT ENGINE FROM information_schema.TABLES
-			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ENGINE NOT IN (`+withSnapshots+`)`, t.Database, t.Name)
+			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ENGINE NOT IN (`+mysqlrow.SnapshotEngines+`)`,
+			t.Database, t.Name)
 		if err != nil {
 			return nil, s.failed(ctx, "asking for the storage engine", err)
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 // The columns of a query can have any character set, and the driver does not say which. What the server has replaced
-// has a mark, "?" or U+FFFD, which a text can also have by itself. So if a column has marks, the server is asked for its
-// character set, and then whether there is a text that does not survive, by another run of the query in the same
+// has a mark, "?" or U+FFFD, which a text can also have by itself. So if a column has marks, the server is asked for
+// its character set, and then whether there is a text that does not survive, by another run of the query in the same
 // snapshot.
 
 // noteMarks notes which columns of the row that was read last have a text with a mark.
