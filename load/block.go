@@ -119,6 +119,7 @@ type preparer struct {
 	checked     []checked
 	infinite    []int // columns that may have infinite numbers
 	octets      []int // columns of binary data
+	zeros       []int // columns in which zero dates become NULL
 	table       string
 	redact      bool
 

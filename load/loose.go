@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -79,12 +80,33 @@ func octetsOf(table []source.Column) []int {
 	return found
 }
 
-// plain returns the rows with the names of infinite numbers, and text as the binary data of its bytes in columns of
-// such data: in the same batch, unless it has any.
+var zeroDate = regexp.MustCompile(`^\d{4}-(?:00-\d\d|\d\d-00)(?:[ T]|$)`)
+
+// IsZeroDate reports whether a text is a date of MySQL whose month or day is zero, with or without a time, which other
+// systems do not have. A column of PostgreSQL that may change values ([sink.Filling.Convert]) has NULL in its place.
+func IsZeroDate(text string) bool { return zeroDate.MatchString(text) }
+
+// zerosOf finds the columns of dates that may change values.
+func zerosOf(table []source.Column, convert []string) []int {
+	var found []int
+	for i, c := range table {
+		if (c.Type == "date" || strings.HasPrefix(c.Type, "timestamp")) && slices.Contains(convert, c.Name) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// plain returns the rows with the names of infinite numbers, text as the binary data of its bytes in columns of such
+// data, and NULL for zero dates where they may become that: in the same batch, unless it has any.
 func (p *preparer) plain(b *source.Batch) *source.Batch {
 	isInfinite := func(row, column int) bool {
 		kind, value := b.AnyValue(row, column)
 		return kind == source.Number && bytes.Equal(bytes.TrimPrefix(value, []byte("-")), infinity)
+	}
+	isZero := func(row, column int) bool {
+		kind, value := b.AnyValue(row, column)
+		return kind != source.Null && zeroDate.Match(value)
 	}
 	isText := func(row, column int) bool {
 		kind, _ := b.AnyValue(row, column)
@@ -98,6 +120,9 @@ func (p *preparer) plain(b *source.Batch) *source.Batch {
 		for _, column := range p.octets {
 			found = found || isText(row, column)
 		}
+		for _, column := range p.zeros {
+			found = found || isZero(row, column)
+		}
 	}
 	if !found {
 		return b
@@ -108,7 +133,7 @@ func (p *preparer) plain(b *source.Batch) *source.Batch {
 		for column := range b.Columns() {
 			kind, value := b.AnyValue(row, column)
 			switch {
-			case kind == source.Null:
+			case kind == source.Null, slices.Contains(p.zeros, column) && isZero(row, column):
 				made.AppendNull()
 				continue
 			case slices.Contains(p.infinite, column) && isInfinite(row, column):

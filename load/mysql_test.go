@@ -1,11 +1,14 @@
 package load_test
 
 import (
+	"errors"
 	"os"
 	"testing"
 
+	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/sink"
 	tomysql "culvert/sink/mysql"
 	topostgres "culvert/sink/postgres"
 	"culvert/source/mysql"
@@ -58,5 +61,60 @@ func TestThroughMySQL(t *testing.T) {
 	}
 	if got, want := sumOf(t, last), sumOf(t, first); got != want {
 		t.Errorf("the sum is %s, want %s", got, want)
+	}
+}
+
+// TestZeroDates loads dates that only MySQL has into PostgreSQL. They are refused by row and column, or become NULL in
+// columns that are named.
+func TestZeroDates(t *testing.T) {
+	t.Setenv("HOME", os.DevNull) // where no option file is
+	from := testkit.MariaDB(t).NewDatabase(t)
+	from.Exec(t, `SET sql_mode = ''; CREATE TABLE t (id int, day date, at datetime(3), stamp timestamp NULL);
+		INSERT INTO t VALUES (1, '2026-01-02', '2026-01-02 03:04:05.006', '2026-01-02 03:04:05'),
+			(2, '0000-00-00', '2017-00-00 00:00:00', '0000-00-00 00:00:00'), (3, '2017-02-00', '2017-00-03', NULL)`)
+	src, err := mysql.Open(t.Context(), from.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, src)
+	backup := newBackupOf(t, src, export.Plan{}, 0, "t")
+	days := func(convert ...string) load.Plan {
+		return load.Plan{Filling: sink.Filling{Convert: convert}, Create: true}
+	}
+	ways := map[string]func(dst sink.Sink, plan load.Plan) error{
+		"a load": func(dst sink.Sink, plan load.Plan) error {
+			_, err := plan.Directory(t.Context(), dst, backup.Directory, nil)
+			return err
+		},
+		"a copy": func(dst sink.Sink, plan load.Plan) error {
+			_, err := plan.Copy(t.Context(), dst, src, "t", "t")
+			return err
+		},
+	}
+	const all = "SELECT string_agg(t::text, ' ' ORDER BY id) FROM t"
+	const want = `(1,2026-01-02,"2026-01-02 03:04:05.006","2026-01-02 03:04:05+00") (2,,,) (3,,,)`
+	for name, way := range ways {
+		to, dst := newPostgres(t, "CREATE TABLE unrelated (id int); SET timezone = 'UTC'")
+		to.Exec(t, "ALTER DATABASE "+to.Name+" SET timezone = 'UTC'")
+		err := way(dst, days("at", "stamp"))
+		if row, ok := errors.AsType[*sink.RowError](err); !ok || row.Row != 2 || row.Column != "day" {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := way(dst, days("day", "at", "stamp")); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := to.Query(t, all)[0][0]; got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	same := testkit.MariaDB(t).NewDatabase(t)
+	dst, err := tomysql.Open(t.Context(), same.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, dst)
+	if err := ways["a load"](dst, days("day")); err != nil {
+		t.Error(err)
+	} else if got := same.Query(t, "SELECT day FROM t WHERE id = 2")[0][0]; got != "0000-00-00" {
+		t.Errorf("MariaDB has %s", got)
 	}
 }

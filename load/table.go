@@ -186,12 +186,15 @@ func (t *filling) prepare() error {
 		}
 		return nil
 	}
-	if t.job.loose && text.Format() == (format.CSV{}) { // which only PostgreSQL reads
-		table := t.table.Columns()
-		t.prep.checked, t.prep.infinite = checkedOf(table, t.plan.Filling.Convert), infiniteOf(table)
-		t.prep.octets, t.prep.table, t.prep.redact = octetsOf(table), t.job.table, t.plan.Filling.Redact
+	if text.Format() == (format.CSV{}) { // which only PostgreSQL reads
+		table, convert := t.table.Columns(), t.plan.Filling.Convert
+		if t.job.loose {
+			t.prep.checked, t.prep.infinite = checkedOf(table, convert), infiniteOf(table)
+			t.prep.octets = octetsOf(table)
+		}
+		t.prep.zeros, t.prep.table, t.prep.redact = zerosOf(table, convert), t.job.table, t.plan.Filling.Redact
 	}
-	isChecked := t.prep.checked != nil || t.prep.octets != nil
+	isChecked := t.prep.checked != nil || t.prep.octets != nil || t.prep.zeros != nil
 	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && !isChecked {
 		t.prep.asIs, t.prep.csv = true, true
 	}

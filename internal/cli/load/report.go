@@ -275,6 +275,9 @@ func (f *tableFlags) withHints(err error) error {
 			"leave out rows whose key exists: --on-conflict ignore",
 			"or update those: --on-conflict update --key COLUMNS",
 		}
+	case errors.Is(err, sink.ErrChanged) && isRow && load.IsZeroDate(refused.Value):
+		column := command.ForShell(refused.Column)
+		hints = []string{"load such dates, which only MySQL has, as NULL: --convert " + column}
 	case errors.Is(err, sink.ErrChanged):
 		hints = []string{"correct it where it comes from; or let the column change values: --convert COLUMN"}
 	case isRow && refused.Code == "22021" && strings.Contains(refused.Error(), "0x00"):
