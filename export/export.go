@@ -97,6 +97,8 @@ type Stats struct {
 
 	Readers     int                      // connections that read concurrently
 	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been useful
+
+	Outside bool // the rows may be newer than the snapshot, see [source.PartialSnapshotter]
 }
 
 // Extension returns the usual extension of an output file, such as ".csv.zst.age".
@@ -111,7 +113,13 @@ func (p *Plan) Extension() string {
 // Table writes all rows of a table or view of src to dst. Nothing is written before the database has accepted the
 // statement that reads it.
 func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name string) (Stats, error) {
-	return p.run(ctx, work{dst: dst, open: p.table(src, name), divide: !p.Ordered})
+	outside, err := source.OutsideSnapshot(ctx, src, []string{name})
+	if err != nil {
+		return Stats{}, err
+	}
+	stats, err := p.run(ctx, work{dst: dst, open: p.table(src, name), divide: !p.Ordered})
+	stats.Outside = len(outside) > 0
+	return stats, err
 }
 
 // table returns the function that opens the rows of a table, or the selected part of them.
@@ -130,8 +138,14 @@ func (p *Plan) table(src source.Source, name string) func(context.Context) (sour
 
 // Query writes the rows of a query to dst, as Table does.
 func (p *Plan) Query(ctx context.Context, dst io.Writer, src source.Source, sql string) (Stats, error) {
+	outside, err := source.QueryOutsideSnapshot(ctx, src, sql)
+	if err != nil {
+		return Stats{}, err
+	}
 	open := func(ctx context.Context) (source.Rows, error) { return src.Query(ctx, sql) }
-	return p.rows(ctx, work{dst: dst, open: open})
+	stats, err := p.rows(ctx, work{dst: dst, open: open})
+	stats.Outside = outside
+	return stats, err
 }
 
 // Rows writes the rows that open returns to dst, as Table does, and closes them. They may come from anywhere, such as a

@@ -24,7 +24,6 @@ type TableStats struct {
 	Columns []source.Column // of the table
 	SHA256  [sha256.Size]byte
 	Parts   []manifest.Part // of a table in parts, instead of SHA256; File is the name of their directory
-	Outside bool            // the rows may be newer than the snapshot, see [source.PartialSnapshotter]
 	Err     error           // why there is no file
 
 	definition *source.Definition // nil if it is not known

@@ -71,6 +71,20 @@ type PartialSnapshotter interface {
 	// OutsideSnapshot returns those of the named tables whose rows may be newer than the snapshot. Names of unknown
 	// tables are left out.
 	OutsideSnapshot(ctx context.Context, names []string) ([]string, error)
+
+	// QueryOutsideSnapshot reports whether the rows of a query may be newer than the snapshot. It is false for a query
+	// that is not valid.
+	QueryOutsideSnapshot(ctx context.Context, sql string) (bool, error)
+}
+
+// QueryOutsideSnapshot reports whether the snapshot of a source does not hold all rows of a query: it does if the
+// source is not a [PartialSnapshotter].
+func QueryOutsideSnapshot(ctx context.Context, s Source, sql string) (bool, error) {
+	partial, ok := s.(PartialSnapshotter)
+	if !ok {
+		return false, nil
+	}
+	return partial.QueryOutsideSnapshot(ctx, sql)
 }
 
 // OutsideSnapshot returns the tables that the snapshot of a source does not hold: none if it is not a

@@ -160,7 +160,10 @@ func runExport(
 	if err != nil {
 		return db.Explain(err)
 	}
-	r.Sum, r.Readers, r.Reason = stats.Sum.String(), stats.Readers, reasonOf(stats)
+	r.Sum, r.Readers, r.Reason, r.Outside = stats.Sum.String(), stats.Readers, reasonOf(stats), stats.Outside
+	if stats.Outside && !o.JSON {
+		a.Console.Warn(database.OutsideSnapshot(table))
+	}
 	tellReaders(w, w.Name, stats)
 	return out.Commit()
 }

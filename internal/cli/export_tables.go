@@ -27,6 +27,7 @@ type exportReport struct {
 	Sum     string `json:"sum,omitempty"`     // of the rows of one table or query
 	Readers int    `json:"readers,omitempty"` // of one table
 	Reason  string `json:"reason,omitempty"`
+	Outside bool   `json:"outside_snapshot,omitempty"` // of one table or query
 
 	Job        string `json:"job,omitempty"` // of several workers
 	Consistent *bool  `json:"consistent,omitempty"`

@@ -2,12 +2,10 @@ package mysql
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
 	"culvert/internal/mysqlconnect"
-	"culvert/internal/mysqlrow"
 	"culvert/source"
 )
 
@@ -43,45 +41,13 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	return description, nil
 }
 
-// OutsideSnapshot returns the tables of storage engines without snapshots, such as MyISAM. A view is left out,
-// whatever it reads.
-func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, error) {
-	if err := db.begin(ctx); err != nil {
-		return nil, err
-	}
-	s := db.session
-	var outside []string
-	for _, name := range names {
-		t, err := s.findTable(ctx, name)
-		if _, unknown := errors.AsType[*source.UnknownError](err); unknown {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		found, err := s.Query(ctx, 1, `SELECT ENGINE FROM information_schema.TABLES
-			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND ENGINE NOT IN (`+mysqlrow.SnapshotEngines+`)`,
-			t.Database, t.Name)
-		if err != nil {
-			return nil, s.failed(ctx, "asking for the storage engine", err)
-		}
-		if len(found) == 1 {
-			outside = append(outside, name)
-		}
-	}
-	return outside, nil
-}
-
 // tableRows are the rows of a table, or of a part of it.
 type tableRows struct {
 	*rows
 	table table
 }
 
-var (
-	_ source.PartialSnapshotter = (*DB)(nil)
-	_ source.Sized              = (*tableRows)(nil)
-)
+var _ source.Sized = (*tableRows)(nil)
 
 // Size returns the server's statistics of the table, which may be out of date. With a condition, it is an estimate of
 // the query planner. The size of a view is not known.

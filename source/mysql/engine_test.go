@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"culvert/internal/testkit"
+	"culvert/source"
 )
 
 // engines are how a table of two rows is made in each storage engine that a server of the tests can have, and whether
@@ -78,7 +79,10 @@ func TestEngines(t *testing.T) {
 			expectRows(t, table(t, db, name), want[name])
 		}
 	}
+	outside = append(outside, "information_schema.TABLES")
+	names = append(names, "information_schema.TABLES")
 	slices.Sort(outside)
+	slices.Sort(names)
 	if got, err := db.OutsideSnapshot(context.Background(), names); err != nil || !slices.Equal(got, outside) {
 		t.Errorf("outside of the snapshot are %q, and the error %v, want %q", got, err, outside)
 	}
@@ -111,4 +115,47 @@ func TestAriaEndsNoSnapshot(t *testing.T) {
 		}
 	}
 	expectRows(t, table(t, db, "t"), 1)
+}
+
+// TestOutsideSnapshot looks for tables outside the snapshot in what views, functions and queries read.
+func TestOutsideSnapshot(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE good (i int, old int); CREATE TABLE old (i int) ENGINE=MyISAM;"+
+		"CREATE TABLE `odd ``'name` (i int) ENGINE=Aria; INSERT INTO old VALUES (1); CREATE SEQUENCE s;"+
+		"CREATE VIEW v AS SELECT i FROM good; CREATE VIEW over_old AS SELECT g.i FROM good g JOIN old o ON g.i = o.i;"+
+		"CREATE VIEW over_odd AS SELECT COUNT(*) AS n FROM `odd ``'name`;"+
+		"CREATE ALGORITHM=TEMPTABLE VIEW over_view AS SELECT * FROM over_old;"+
+		"CREATE FUNCTION f() RETURNS int READS SQL DATA RETURN (SELECT MAX(i) FROM old);"+
+		"CREATE FUNCTION g() RETURNS int READS SQL DATA RETURN (SELECT MAX(i) FROM good);"+
+		"CREATE VIEW calls AS SELECT f() AS i FROM good; CREATE VIEW calls_good AS SELECT g() AS i FROM good;"+
+		"CREATE PROCEDURE p() SELECT f()")
+	db := openAgain(t, database.URL())
+	names := []string{
+		"good", "old", "odd `'name", "v", "over_old", "over_odd", "over_view", "calls", "calls_good", "s", "none",
+	}
+	outside, err := source.OutsideSnapshot(context.Background(), db, names)
+	want := []string{"old", "odd `'name", "over_old", "over_odd", "over_view", "calls"}
+	if err != nil || !slices.Equal(outside, want) {
+		t.Errorf("outside the snapshot are %q, want %q: %v", outside, want, err)
+	}
+	for sql, want := range map[string]bool{
+		"SELECT * FROM good -- it's all":                    false,
+		"SELECT g.old FROM good g":                          false,
+		"SELECT COUNT(*), g() FROM good, v WHERE i = 'v'":   false,
+		"SELECT * FROM OLD":                                 false, // letter case counts
+		"SELECT i FROM good UNION SELECT i FROM old":        true,
+		"SELECT 'it''s' FROM good -- it's\nJOIN old":        true,
+		"SELECT * FROM " + database.Name + " . `old`":       true,
+		"SELECT * FROM `odd ``'name`":                       true,
+		"SELECT i FROM good WHERE i IN (SELECT i FROM old)": true,
+		"WITH x AS (SELECT * FROM over_view) TABLE x":       true,
+		"SELECT f() FROM good":                              true,
+		"CALL p()":                                          true,
+		"SELECT TABLE_NAME FROM information_schema.TABLES":  true,
+		"not a statement":                                   false,
+	} {
+		if got, err := source.QueryOutsideSnapshot(context.Background(), db, sql); got != want || err != nil {
+			t.Errorf("%s: %v, %v", sql, got, err)
+		}
+	}
 }

@@ -11,10 +11,10 @@
 // A [DB] reads everything on one connection, in one read-only transaction with a consistent snapshot. [Open] takes the
 // snapshot, so tables that are read one after the other fit together, whatever others write meanwhile. This holds for
 // storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current rows, and
-// those of FEDERATED the rows of another server. Tables of every engine can be read in one DB, in any order.
-// Tables have the names and columns that they have when they are read. A table that was truncated or rewritten after
-// the snapshot returns an error. While the transaction lasts, the server keeps old row versions, and a statement that
-// redefines a table which was read has to wait.
+// those of FEDERATED the rows of another server: see [DB.OutsideSnapshot]. Tables of every engine can be read in one
+// DB, in any order. Tables have the names and columns that they have when they are read. A table that was truncated or
+// rewritten after the snapshot returns an error. While the transaction lasts, the server keeps old row versions, and a
+// statement that redefines a table which was read has to wait.
 //
 // The DB sets a savepoint before each statement and releases it afterwards, which shows whether the transaction still
 // exists. If it does not, the connection is closed, and all later calls fail. These end a transaction: ANALYZE TABLE

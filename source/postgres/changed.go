@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/internal/pgconnect"
 	"culvert/source"
 	"culvert/source/postgres/internal/plantext"
 	"culvert/source/postgres/internal/sqltext"
@@ -138,7 +141,7 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	foreign, err := db.session.list(ctx, "SELECT oid::text FROM pg_catalog.pg_class WHERE relkind = 'f' LIMIT 1")
+	foreign, err := db.session.list(ctx, anyForeignSQL)
 	if err != nil || len(foreign) == 0 {
 		return nil, db.session.failed(ctx, "looking for foreign tables", err)
 	}
@@ -162,3 +165,29 @@ SELECT c.oid::text FROM reads JOIN pg_catalog.pg_class c USING (oid) WHERE c.rel
 	}
 	return outside, nil
 }
+
+// QueryOutsideSnapshot reports whether the plan of a query reads foreign tables. What its functions read is not known.
+func (db *DB) QueryOutsideSnapshot(ctx context.Context, sql string) (bool, error) {
+	if err := db.begin(ctx); err != nil {
+		return false, err
+	}
+	s := db.session
+	foreign, err := s.list(ctx, anyForeignSQL)
+	if err != nil || len(foreign) == 0 {
+		return false, s.failed(ctx, "looking for foreign tables", err)
+	}
+	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
+		batch.ExecParams("EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON)\n"+sql, nil, nil, nil, nil)
+	})
+	if pgconnect.IsRefusal(ctx, err) {
+		return false, nil // it is not valid, or has no plan
+	}
+	var plan any
+	if err == nil && (len(results) != 1 || !haveColumns(results[0].Rows, 1) || len(results[0].Rows) != 1 ||
+		json.Unmarshal(results[0].Rows[0][0], &plan) != nil) {
+		err = errAnswer
+	}
+	return plantext.ReadsForeign(plan), s.failed(ctx, "looking for foreign tables", err)
+}
+
+const anyForeignSQL = "SELECT oid::text FROM pg_catalog.pg_class WHERE relkind = 'f' LIMIT 1"

@@ -103,6 +103,22 @@ func TestOutsideSnapshot(t *testing.T) {
 	if want := []string{"f", "seen", "over", "parent"}; err != nil || !slices.Equal(outside, want) {
 		t.Errorf("outside the snapshot are %q, want %q: %v", outside, want, err)
 	}
+	for sql, want := range map[string]bool{
+		"TABLE v":                                               false,
+		"SELECT 'f' FROM t WHERE id = 1":                        false,
+		"SELECT * FROM t JOIN over USING ()":                    false, // it is not valid
+		"TABLE f;":                                              true,
+		"SELECT count(*) FROM t, over":                          true,
+		"SELECT (SELECT min(id) FROM seen)":                     true,
+		"WITH x AS MATERIALIZED (TABLE parent) SELECT 1 FROM x": true,
+		"SHOW server_version":                                   false,
+		"SELECT 1; SELECT 2":                                    false,
+	} {
+		if got, err := source.QueryOutsideSnapshot(t.Context(), db, sql); got != want || err != nil {
+			t.Errorf("%s: %v, %v", sql, got, err)
+		}
+		expectCSV(t, func() source.Rows { return query(t, db, "SELECT 1 AS n") }, "n\n1\n")
+	}
 }
 
 // TestNewPartition reads a table that has been given an empty partition, which takes no row away.

@@ -301,8 +301,13 @@ func (f *Flags) read(a *command.App) (string, error) {
 	return command.FirstLine(bytes.NewReader(bytes.TrimSpace(text)))
 }
 
-// OutsideSnapshot says that the snapshot of a source does not hold a table: see [source.PartialSnapshotter].
-func OutsideSnapshot(name string) string {
+// OutsideSnapshot says that the snapshot of a source does not hold a table, or the rows of a query, whose name is "":
+// see [source.PartialSnapshotter].
+func OutsideSnapshot(table string) string {
+	if table == "" {
+		return "the query reads tables that are not in the snapshot, since their storage engine has none, or they " +
+			"are foreign: their rows are those of the time at which each was read"
+	}
 	return fmt.Sprintf("table %q is not in the snapshot, since its storage engine has none, or it reads foreign "+
-		"tables: its rows are those of the time at which each was read", name)
+		"tables: its rows are those of the time at which each was read", table)
 }

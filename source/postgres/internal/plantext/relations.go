@@ -1,5 +1,7 @@
 package plantext
 
+import "slices"
+
 // Relation is a table that a plan reads, by its name.
 type Relation struct{ Schema, Name string }
 
@@ -22,4 +24,20 @@ func Relations(plan any) []Relation {
 		}
 	}
 	return all
+}
+
+// ReadsForeign reports whether a plan reads foreign tables, also by joins that are left to their server, of which a
+// plan does not name the tables.
+func ReadsForeign(plan any) bool {
+	switch plan := plan.(type) {
+	case []any:
+		return slices.ContainsFunc(plan, ReadsForeign)
+	case map[string]any:
+		for name, one := range plan {
+			if name == "Node Type" && one == "Foreign Scan" || ReadsForeign(one) {
+				return true
+			}
+		}
+	}
+	return false
 }
