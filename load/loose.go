@@ -2,10 +2,10 @@ package load
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/sink"
 	"culvert/sink/grammar"
 	"culvert/source"
@@ -80,7 +80,7 @@ func octetsOf(table []source.Column) []int {
 	return found
 }
 
-var zeroDate = regexp.MustCompile(`^\d{4}-(?:00-\d\d|\d\d-00)(?:[ T]|$)`)
+var zeroDate = lazyregexp.New(`^\d{4}-(?:00-\d\d|\d\d-00)(?:[ T]|$)`)
 
 // IsZeroDate reports whether a text is a date of MySQL whose month or day is zero, with or without a time, which other
 // systems do not have. A column of PostgreSQL that may change values ([sink.Filling.Convert]) has NULL in its place.

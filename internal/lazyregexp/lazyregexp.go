@@ -43,6 +43,11 @@ func (r *Regexp) MatchString(text string) bool { return r.get().MatchString(text
 // FindStringSubmatch returns the first match and its groups, or nil.
 func (r *Regexp) FindStringSubmatch(text string) []string { return r.get().FindStringSubmatch(text) }
 
+// FindAllStringSubmatch returns the first n matches and their groups, or all if n is negative.
+func (r *Regexp) FindAllStringSubmatch(text string, n int) [][]string {
+	return r.get().FindAllStringSubmatch(text, n)
+}
+
 // ReplaceAllString returns a text with a replacement for all matches, in which $1 is a group.
 func (r *Regexp) ReplaceAllString(text, replacement string) string {
 	return r.get().ReplaceAllString(text, replacement)

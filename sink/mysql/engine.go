@@ -3,9 +3,9 @@ package mysql
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
 	"culvert/internal/mysqlrow"
 )
@@ -34,48 +34,47 @@ func (db *DB) checkEngine(ctx context.Context, t mysqlrow.Table) error {
 const usualEngine = "InnoDB"
 
 var (
-	engineClause = regexp.MustCompile(`\n\) ENGINE=(\w+)`)
-
 	// ofEngine are options that InnoDB has not, or with other values. A text in quotes has quotes inside doubled.
-	ofEngine = regexp.MustCompile(`^ ((?:ROW_FORMAT|KEY_BLOCK_SIZE|PAGE_CHECKSUM|TRANSACTIONAL|CONNECTION|UNION|` +
+	ofEngine = lazyregexp.New(`^ ((?:ROW_FORMAT|KEY_BLOCK_SIZE|PAGE_CHECKSUM|TRANSACTIONAL|CONNECTION|UNION|` +
 		`INSERT_METHOD)=)((?:'(?:[^'\\]|\\.|'')*'|[^ '])*)`)
-	otherOption = regexp.MustCompile(`^ (?:'(?:[^'\\]|\\.|'')*'|[^ '])*`)
+	otherOption = lazyregexp.New(`^ (?:'(?:[^'\\]|\\.|'')*'|[^ '])*`)
 )
 
 // chooseEngine gives a table that is to be made an engine with transactions, and returns what it lacks then.
 func (db *DB) chooseEngine(ctx context.Context, p *plan) (left []string, err error) {
-	clauses := engineClause.FindAllStringSubmatchIndex(p.Create.Create, -1)
-	if len(clauses) != 1 {
+	const clause = "\n) ENGINE="
+	columns, options, found := strings.Cut(p.Create.Create, clause)
+	if !found || strings.Contains(options, clause) {
 		return nil, nil // the server decides
 	}
-	create := p.Create.Create
-	engine, options := create[clauses[0][2]:clauses[0][3]], create[clauses[0][1]:]
-	found, err := db.conn.Query(ctx, 1, `SELECT 1 FROM information_schema.ENGINES
+	end := max(0, strings.IndexAny(options, " \n"))
+	engine, options := options[:end], options[end:]
+	kept, err := db.conn.Query(ctx, 1, `SELECT 1 FROM information_schema.ENGINES
 		WHERE ENGINE = ? AND TRANSACTIONS = 'YES' AND SUPPORT IN ('YES', 'DEFAULT')
 		AND ENGINE IN (`+mysqlrow.SnapshotEngines+`)`, engine)
-	if err != nil || len(found) > 0 {
+	if err != nil || len(kept) > 0 {
 		return nil, db.failed(ctx, "asking for the storage engines", err)
 	}
 	left = append(left, fmt.Sprintf("the storage engine %s (%s in its place)", engine, usualEngine))
 	options, partitions, _ := strings.Cut(options, "\n")
-	kept := ""
+	create := columns + clause + usualEngine
 	for options != "" {
 		if option := ofEngine.FindStringSubmatch(options); option != nil {
 			options = options[len(option[0]):]
 			left = append(left, "its option "+strings.TrimSuffix(option[1], "="))
 			continue
 		}
-		option := otherOption.FindString(options)
-		if option == "" {
-			option = options
+		option := options
+		if one := otherOption.FindStringSubmatch(options); one != nil {
+			option = one[0]
 		}
-		kept, options = kept+option, options[len(option):]
+		create, options = create+option, options[len(option):]
 	}
 	if partitions != "" {
-		kept += "\n" + strings.ReplaceAll(partitions, " ENGINE = "+engine, " ENGINE = "+usualEngine)
+		create += "\n" + strings.ReplaceAll(partitions, " ENGINE = "+engine, " ENGINE = "+usualEngine)
 	}
 	d := *p.Create
-	d.Create = create[:clauses[0][2]] + usualEngine + kept
+	d.Create = create
 	p.Create = &d
 	return left, nil
 }

@@ -3,10 +3,10 @@ package mysql
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
+	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlrow"
 	"culvert/source"
 )
@@ -125,7 +125,7 @@ func (r *reading) texts(rows [][]string, database string) (bool, error) {
 const identifier = "(`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\"|[\\pL\\pN_$]+)"
 
 var (
-	inStatement = regexp.MustCompile(`(?:` + identifier + `\s*\.\s*)?` + identifier + `\s*(\()?`)
+	inStatement = lazyregexp.New(`(?:` + identifier + `\s*\.\s*)?` + identifier + `\s*(\()?`)
 	quotes      = strings.NewReplacer("`", " ", `"`, " ", "'", " ")
 )
 
