@@ -17,9 +17,42 @@ const listing = "listing the tables"
 // database, or of all databases except the system's if none is opened. A name in the opened database is the table's
 // alone; others are database.table, with backticks if Table would otherwise find another table.
 //
-// Views, sequences, and MERGE tables, whose rows belong to other tables, are left out. So are tables on which the user
-// has no rights, since the server hides them.
+// Views, sequences, and MERGE tables, whose rows belong to other tables, are left out: see [DB.Omitted]. So are tables
+// on which the user has no rights, since the server hides them.
 func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
+	found, err := db.list(ctx, schema)
+	if err != nil {
+		return nil, err
+	}
+	tables := slices.DeleteFunc(found, func(row []string) bool {
+		return !slices.Contains(mysqlrow.BaseTypes, row[2]) || isMerge(row)
+	})
+	return db.session.distinctNames(ctx, tables)
+}
+
+// Omitted names the sequences of MariaDB, which no table has, and the MERGE tables.
+func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
+	found, err := db.list(ctx, schema)
+	var omitted []string
+	for _, row := range found {
+		name := row[1]
+		if row[0] != db.session.Database {
+			name = row[0] + "." + name
+		}
+		switch {
+		case row[2] == "SEQUENCE":
+			omitted = append(omitted, fmt.Sprintf("the sequence %q", name))
+		case isMerge(row):
+			omitted = append(omitted, fmt.Sprintf("the MERGE table %q, whose rows are those of other tables", name))
+		}
+	}
+	return omitted, err
+}
+
+func isMerge(row []string) bool { return strings.EqualFold(row[3], "MRG_MYISAM") }
+
+// list returns the schema, the name, the type and the engine of what is listed as a table, in order.
+func (db *DB) list(ctx context.Context, schema string) ([][]string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -38,12 +71,9 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err != nil {
 		return nil, s.failed(ctx, listing, err)
 	}
-	tables := slices.DeleteFunc(found, func(row []string) bool {
-		return schema != "" && row[0] != schema || !slices.Contains(mysqlrow.BaseTypes, row[2]) ||
-			strings.EqualFold(row[3], "MRG_MYISAM")
-	})
-	slices.SortFunc(tables, slices.Compare[[]string])
-	return s.distinctNames(ctx, tables)
+	found = slices.DeleteFunc(found, func(row []string) bool { return schema != "" && row[0] != schema })
+	slices.SortFunc(found, slices.Compare[[]string])
+	return found, nil
 }
 
 // schemaNamed returns the name of a database as the server writes it.

@@ -3,6 +3,7 @@ package mysql_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -45,6 +46,20 @@ func TestTables(t *testing.T) {
 		if err != nil || !slices.Equal(got, test.want) {
 			t.Errorf("Tables(%q) = %q and the error %v, want %q", test.schema, got, err, test.want)
 		}
+	}
+	const merge = ", whose rows are those of other tables"
+	for schema, want := range map[string][]string{
+		"": {`the MERGE table "m"` + merge, `the sequence "s"`}, other.Name: nil,
+	} {
+		if got, err := source.Omitted(context.Background(), db, schema); err != nil || !slices.Equal(got, want) {
+			t.Errorf("Omitted(%q) = %q and the error %v, want %q", schema, got, err, want)
+		}
+	}
+	want := []string{
+		fmt.Sprintf("the MERGE table %q", database.Name+".m") + merge, fmt.Sprintf("the sequence %q", database.Name+".s"),
+	}
+	if got, err := source.Omitted(context.Background(), none, ""); err != nil || !slices.Equal(got, want) {
+		t.Errorf("of all databases, left out is %q, and the error %v, want %q", got, err, want)
 	}
 	for _, schema := range []string{"nowhere", strings.ToUpper(other.Name), " ", "`" + other.Name + "`"} {
 		_, err := db.Tables(context.Background(), schema)

@@ -96,6 +96,7 @@ var (
 	_ source.Source    = (*DB)(nil)
 	_ source.Selector  = (*DB)(nil)
 	_ source.Lister    = (*DB)(nil)
+	_ source.Omitter   = (*DB)(nil)
 	_ source.Describer = (*DB)(nil)
 )
 
