@@ -56,7 +56,8 @@ func TestTables(t *testing.T) {
 		}
 	}
 	want := []string{
-		fmt.Sprintf("the MERGE table %q", database.Name+".m") + merge, fmt.Sprintf("the sequence %q", database.Name+".s"),
+		fmt.Sprintf("the MERGE table %q", database.Name+".m") + merge,
+		fmt.Sprintf("the sequence %q", database.Name+".s"),
 	}
 	if got, err := source.Omitted(context.Background(), none, ""); err != nil || !slices.Equal(got, want) {
 		t.Errorf("of all databases, left out is %q, and the error %v, want %q", got, err, want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"culvert/internal/lazyregexp"
@@ -56,12 +57,32 @@ func (db *DB) QueryOutsideSnapshot(ctx context.Context, sql string) (bool, error
 // the server leaves out tables that it has read while it made the plan.
 type reading struct {
 	*session
-	ctx  context.Context
-	seen map[[3]string]bool
+	ctx   context.Context
+	seen  map[[3]string]bool
+	names map[string]map[string]bool // of the tables of each database that was asked for, in lower case
 }
 
 func (s *session) newReading(ctx context.Context) *reading {
-	return &reading{session: s, ctx: ctx, seen: map[[3]string]bool{}}
+	return &reading{session: s, ctx: ctx, seen: map[[3]string]bool{}, names: map[string]map[string]bool{}}
+}
+
+// isTable reports whether a database has a table of that name, whatever its letter case. A statement can have many
+// words that are none.
+func (r *reading) isTable(database, name string) (bool, error) {
+	known, asked := r.names[database]
+	if !asked {
+		known = map[string]bool{}
+		found, err := r.Query(r.ctx, 1, "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?",
+			database)
+		if err != nil {
+			return false, err
+		}
+		for _, row := range found {
+			known[strings.ToLower(row[0])] = true
+		}
+		r.names[database] = known
+	}
+	return known[strings.ToLower(name)], nil
 }
 
 // isNew reports whether it is the first time that a name is looked for.
@@ -75,6 +96,9 @@ func (r *reading) isNew(what, database, name string) bool {
 func (r *reading) table(database, name string) (bool, error) {
 	if !r.isNew("table", database, name) {
 		return false, nil
+	}
+	if is, err := r.isTable(database, name); !is || err != nil {
+		return false, err
 	}
 	found, err := r.Query(r.ctx, 2, `SELECT TABLE_TYPE, IFNULL(ENGINE IN (`+mysqlrow.SnapshotEngines+`), TRUE)
 		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, database, name)
@@ -136,6 +160,9 @@ func (r *reading) text(sql, database string) (bool, error) {
 		inStatement.FindAllStringSubmatch(sql, -1), inStatement.FindAllStringSubmatch(quotes.Replace(sql), -1))
 	for _, found := range matches {
 		of, name := unquoted(found[1]), unquoted(found[2])
+		if _, err := strconv.Atoi(found[1]); err == nil {
+			continue // a number with a fraction
+		}
 		if of == "" {
 			of = database
 		}
