@@ -67,7 +67,7 @@ func encrypt(
 	counted := beginMoving(w, in, out)
 	config := agefile.Config{Workers: o.Jobs}
 	if err := encryptStream(counted, in.Reader, config, o.armor, recipients); err != nil {
-		return counted.Blame(err, command.About("encrypting "+in.Name, err))
+		return counted.Blame(err, command.About("encrypting "+ui.Name(in.Name), err))
 	}
 	return out.Commit()
 }

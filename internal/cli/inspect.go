@@ -89,7 +89,7 @@ func (r *inspectReport) Text() string {
 	line := func(label, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-14s%s\n", label, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(&b, "%s: %s\n", ui.Line(r.File), r.kind())
+	fmt.Fprintf(&b, "%s: %s\n", ui.Name(r.File), r.kind())
 	line("size", "%s bytes", ui.Count(r.Size))
 	if r.Age != nil {
 		line("encrypted to", "%s", recipientKinds(r.Age.Recipients))
@@ -98,7 +98,7 @@ func (r *inspectReport) Text() string {
 		line("data", "%s bytes in %s", ui.Count(r.Age.Data), ui.Several(r.Age.Chunks, "chunk"))
 	}
 	if t := r.Table; t != nil {
-		line("table", "%s", ui.Line(t.Name))
+		line("table", "%s", ui.Name(t.Name))
 		line("rows", "%s, by the manifest", ui.Count(t.Rows))
 		line("text", "%s bytes", ui.Count(r.Content.Text))
 		line("sum", "%s", t.Sum)

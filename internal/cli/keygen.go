@@ -31,7 +31,7 @@ func (r *keygenReport) Text() string {
 	if r.Path == "-" {
 		return text
 	}
-	return fmt.Sprintf("identity:    %s\n", ui.Line(r.Path)) + text
+	return fmt.Sprintf("identity:    %s\n", ui.Name(r.Path)) + text
 }
 
 func newKeygen(a *command.App) *cobra.Command {

@@ -55,7 +55,7 @@ func (r *verifyReport) Text() string {
 	if r.manifest != nil {
 		return r.manifestText()
 	}
-	text := fmt.Sprintf("%s: intact (%s)", ui.Line(r.File), r.layers())
+	text := fmt.Sprintf("%s: intact (%s)", ui.Name(r.File), r.layers())
 	if !*r.Sealed {
 		text += ", unless it was cut between two frames, which would not show"
 	}

@@ -77,7 +77,7 @@ func verifyDirectory(
 			}
 			result.Error = command.Plain(err)
 			if !w.Flags.JSON {
-				a.Console.Error(ui.Line(l.Join(file)) + ": " + result.Error)
+				a.Console.Error(ui.Name(l.Join(file)) + ": " + result.Error)
 			}
 			if t.Parted() {
 				result.Error = file + ": " + result.Error
@@ -127,7 +127,7 @@ func compare(
 	console := w.App.Console
 	err = d.Compare(ctx, src, jobs, progress, func(t *manifest.Table, err error) {
 		if err == nil && t.Sum == "" && !w.Flags.JSON {
-			console.Warn(ui.Line(t.Name) + ": only the number of rows was compared: the manifest has no sum")
+			console.Warn(ui.Name(t.Name) + ": only the number of rows was compared: the manifest has no sum")
 		}
 		if err == nil {
 			return
@@ -170,7 +170,7 @@ func (r *verifyReport) manifestText() string {
 		}
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s: ", ui.Line(r.File))
+	fmt.Fprintf(&b, "%s: ", ui.Name(r.File))
 	layers := r.layers()
 	if failed > 0 {
 		fmt.Fprintf(&b, "what is there is intact: %d of %s (%s)\n", len(m.Tables)-failed,
@@ -201,7 +201,7 @@ func otherSnapshots(m *manifest.Manifest) string {
 	columns := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for i := range m.Tables {
 		if t := &m.Tables[i]; t.Snapshot != "" {
-			_, _ = fmt.Fprintf(columns, "    %s\t%s\n", ui.Line(t.Name), ui.Line(t.Snapshot))
+			_, _ = fmt.Fprintf(columns, "    %s\t%s\n", ui.Name(t.Name), ui.Line(t.Snapshot))
 		}
 	}
 	_ = columns.Flush() // to memory

@@ -18,9 +18,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -160,9 +162,43 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Line is [Printable] for a name in a report: it replaces line ends too.
+// Line returns a text that stays on its line: characters that [Printable] would change, and line ends, are escaped as
+// in Go.
 func Line(text string) string {
-	return strings.ReplaceAll(Printable(text), "\n", string(unicode.ReplacementChar))
+	return escape(text, func(r rune) bool { return r != '\t' && !isShown(r) })
+}
+
+// Name returns the name of a file or a table as it can be shown. If it has characters that are not shown as they are,
+// or could control a terminal, it is quoted and escaped as bash takes it, $'a\nb'.
+func Name(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !isShown(r) }) {
+		return name
+	}
+	return "$'" + escape(name, func(r rune) bool { return r == '\'' || r == '\\' || !isShown(r) }) + "'"
+}
+
+func isShown(r rune) bool {
+	return r != '\n' && r != '\t' && Printable(string(r)) == string(r)
+}
+
+// escape escapes some characters of a text, and all bytes that are not UTF-8.
+func escape(text string, isEscaped func(rune) bool) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case !isEscaped(r):
+			b.WriteRune(r)
+		case r == '\'':
+			b.WriteString(`\'`)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+		text = text[size:]
+	}
+	return b.String()
 }
 
 // IsTerminal reports whether a reader or writer is a terminal.

@@ -107,7 +107,7 @@ func line(total figures, active []figures) string {
 
 // shorten returns a name as one line of at most n characters.
 func shorten(name string, n int) string {
-	runes := []rune(strings.ReplaceAll(Line(name), "\t", " "))
+	runes := []rune(Name(name))
 	if len(runes) > n {
 		runes = append(runes[:n-1], '…')
 	}

@@ -222,7 +222,7 @@ func TestProgressIsNoGuess(t *testing.T) {
 		{ui.Task{Bytes: 10e6, Done: 1e-12}, "10.0 MB, 1.0 MB/s, 0 %"},
 		{ui.Task{Bytes: 10e6, Left: 5e6, Done: 0.9}, "10.0 MB, 1.0 MB/s, 90 %, 5 s left"},
 		{ui.Task{Left: 5e6, Done: 0.9}, "0 B, 0.0 MB/s, 90 %"},
-		{ui.Task{Name: "a\tb\n", Amount: "3 rows", Bytes: 10e6}, "a b\ufffd: 3 rows, 1.0 MB/s"},
+		{ui.Task{Name: "a\tb\n", Amount: "3 rows", Bytes: 10e6}, `$'a\tb\n': 3 rows, 1.0 MB/s`},
 	} {
 		if got := figuresAfter(t, elapsed, test.task); got != test.want {
 			t.Errorf("%+v:\n%q, want\n%q", test.task, got, test.want)

@@ -143,8 +143,31 @@ func TestWriteJSON(t *testing.T) {
 }
 
 func TestLine(t *testing.T) {
-	const want = "a\ufffdb: intact\ufffd"
-	if got := ui.Line("a\nb: intact\x1b"); got != want {
+	const want = `a\nb: intact\x1b \u202e` + "\tit's"
+	if got := ui.Line("a\nb: intact\x1b \u202e\tit's"); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestName shows names as a shell takes them, and as they are if that does no harm.
+func TestName(t *testing.T) {
+	for name, want := range map[string]string{
+		"plain":               "plain",
+		"täblé ☂ it's":        "täblé ☂ it's",
+		`back\slash`:          `back\slash`,
+		"a\nb":                `$'a\nb'`,
+		`a\nb` + "\tit's":     `$'a\\nb\tit\'s'`,
+		"\x1b[2J":             `$'\x1b[2J'`,
+		"\xff\xfe1":           `$'\xff\xfe1'`,
+		"a\u202eb\u2028":      `$'a\u202eb\u2028'`,
+		"\u009b31m\U000e0001": `$'\u009b31m\U000e0001'`,
+	} {
+		got := ui.Name(name)
+		if got != want {
+			t.Errorf("%q is shown as %s, want %s", name, got, want)
+		}
+		if ui.Printable(got) != got {
+			t.Errorf("%q is shown as %q", name, got)
+		}
 	}
 }

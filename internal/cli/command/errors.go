@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"strings"
 
 	"filippo.io/age"
@@ -52,6 +54,9 @@ var notForShell = lazyregexp.New(`[^\pL\pN@%+=:,./_-]`)
 
 // ForShell writes an argument, such as a path, as it has to be typed in the command of a hint.
 func ForShell(argument string) string {
+	if shown := ui.Name(argument); shown != argument {
+		return shown
+	}
 	if argument != "" && !notForShell.MatchString(argument) {
 		return argument
 	}
@@ -165,11 +170,39 @@ var PackageNames = lazyregexp.New(
 	`(?m)(^|: )((agefile|bucket|compress|dialect|export|fileservice|format|fusefs|keyfile|load|manifest|mysql|place|` +
 		`plainfs|postgres|queue|secureconn|sink|source|sqldb|sqlite|wal|workers): )+`)
 
-// Plain is the text of an error as people see it: without the names of packages.
-func Plain(err error) string { return PackageNames.ReplaceAllString(err.Error(), "$1") }
+// Plain is the text of an error as people see it: without the names of packages, and with names of files as [ui.Name]
+// shows them.
+func Plain(err error) string { return PackageNames.ReplaceAllString(showNames(err.Error(), err), "$1") }
+
+// showNames replaces the names of files in the text of an error that cannot be shown as they are.
+func showNames(text string, err error) string {
+	var names []string
+	var inner []error
+	switch err := err.(type) { //nolint:errorlint // each error of the chain has its turn
+	case *fs.PathError:
+		names, inner = []string{err.Path}, []error{err.Err}
+	case *os.LinkError:
+		names, inner = []string{err.Old, err.New}, []error{err.Err}
+	case interface{ Unwrap() error }:
+		inner = []error{err.Unwrap()}
+	case interface{ Unwrap() []error }:
+		inner = err.Unwrap()
+	}
+	for _, name := range names {
+		if shown := ui.Name(name); shown != name {
+			text = strings.ReplaceAll(text, name, shown)
+		}
+	}
+	for _, err := range inner {
+		if err != nil {
+			text = showNames(text, err)
+		}
+	}
+	return text
+}
 
 // About says what an error is about, such as the name of a file.
-func About(what string, err error) error { return Rephrase(err, what+": "+Plain(err)) }
+func About(what string, err error) error { return Rephrase(err, ui.Name(what)+": "+Plain(err)) }
 
 // Rephrase returns an error that wraps err and has another text.
 func Rephrase(err error, text string) error { return &rephrasedError{err, text} }

@@ -20,6 +20,7 @@ import (
 	"culvert/internal/cli/command"
 	"culvert/internal/lazyregexp"
 	"culvert/internal/mysqlconnect"
+	"culvert/internal/ui"
 	"culvert/sink"
 	mysqlsink "culvert/sink/mysql"
 	postgressink "culvert/sink/postgres"
@@ -242,7 +243,7 @@ func (f *Flags) Parse(a *command.App, args []string) (Database, []string, error)
 	if f.File != "" {
 		text, err := f.read(a)
 		if err != nil {
-			return Database{}, nil, command.About("reading "+f.argument, err)
+			return Database{}, nil, command.About("reading "+ui.Name(f.argument), err)
 		}
 		d, err := Parse(text)
 		if err != nil {

@@ -163,7 +163,7 @@ func (r *PlanReport) Text() string {
 		if t.Error != "" {
 			continue // it was told
 		}
-		fmt.Fprintf(&b, "%s: %s", ui.Line(t.Table), ui.Several(int64(t.Loaders), "connection"))
+		fmt.Fprintf(&b, "%s: %s", ui.Name(t.Table), ui.Several(int64(t.Loaders), "connection"))
 		if t.Reason != "" {
 			fmt.Fprintf(&b, ": %s", ui.Line(t.Reason))
 		}

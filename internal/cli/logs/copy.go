@@ -36,9 +36,9 @@ func newCopy(a *command.App) *cobra.Command {
 
 func copied(r *CopyReport) string {
 	if r.Last < r.First {
-		return fmt.Sprintf("%s: empty, the next LSN is %d\n", ui.Line(r.Output), r.First)
+		return fmt.Sprintf("%s: empty, the next LSN is %d\n", ui.Name(r.Output), r.First)
 	}
-	return fmt.Sprintf("%s: LSN %d to %d\n", ui.Line(r.Output), r.First, r.Last)
+	return fmt.Sprintf("%s: LSN %d to %d\n", ui.Name(r.Output), r.First, r.Last)
 }
 
 func copyLog(ctx context.Context, a *command.App, r *CopyReport, flags *options) error {

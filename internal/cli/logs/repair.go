@@ -19,9 +19,9 @@ func newRepair(a *command.App) *cobra.Command {
 }
 
 func repaired(r *CopyReport) string {
-	text := fmt.Sprintf("%s: LSN %d to %d", ui.Line(r.Output), r.First, r.Last)
+	text := fmt.Sprintf("%s: LSN %d to %d", ui.Name(r.Output), r.First, r.Last)
 	if r.Last < r.First {
-		text = fmt.Sprintf("%s: nothing could be saved", ui.Line(r.Output))
+		text = fmt.Sprintf("%s: nothing could be saved", ui.Name(r.Output))
 	}
 	if r.Damage == "" {
 		return text + "; there was no damage\n"

@@ -28,7 +28,7 @@ type VerifyReport struct {
 
 // Text implements [command.Report].
 func (r *VerifyReport) Text() string {
-	text := fmt.Sprintf("%s: intact, ", ui.Line(r.Log))
+	text := fmt.Sprintf("%s: intact, ", ui.Name(r.Log))
 	if r.Entries == 0 {
 		text += fmt.Sprintf("empty, the next LSN is %d", r.First)
 	} else {

@@ -89,7 +89,7 @@ func (r *LsReport) Text() string {
 			}
 			fmt.Fprintf(&b, "%s %*d %s ", e.Mode, width, e.Size, modified)
 		}
-		b.WriteString(ui.Line(e.Name))
+		b.WriteString(ui.Name(e.Name))
 		if e.Type == "directory" {
 			b.WriteByte('/')
 		}

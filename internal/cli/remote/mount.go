@@ -264,7 +264,7 @@ func (m *mounting) decrypted(ctx context.Context, config plainfs.Config) (fs.FS,
 func (m *mounting) unopened(name string) {
 	m.told.Do(func() {
 		m.app.Console.Warn(fmt.Sprintf("no identity opens %s, which is shown as it is; there may be others, and an "+
-			"identity for them is given with -i FILE", ui.Line(name)))
+			"identity for them is given with -i FILE", ui.Name(name)))
 	})
 }
 
@@ -272,7 +272,7 @@ func (m *mounting) unopened(name string) {
 func (m *mounting) armored(name string) {
 	m.toldArmored.Do(func() {
 		m.app.Console.Warn(fmt.Sprintf("%s is armored, and is shown as it is, as are others like it; "+
-			"culvert decrypt opens them", ui.Line(name)))
+			"culvert decrypt opens them", ui.Name(name)))
 	})
 }
 
@@ -345,7 +345,7 @@ func (m *mounting) announce() error {
 		how = append(how, "for all users")
 	}
 	m.say(fmt.Sprintf("culvert: %s is mounted on %s, %s; Ctrl-C or fusermount3 -u %s ends it", r.URL,
-		ui.Line(r.Directory), strings.Join(how, ", "), ui.Line(command.ForShell(r.Directory))))
+		ui.Name(r.Directory), strings.Join(how, ", "), command.ForShell(r.Directory)))
 	return nil
 }
 

@@ -156,7 +156,7 @@ func (t *fileTransfer) waitForServer() func(context.Context, error) error {
 
 // notify tells of what happens on the way.
 func (t *fileTransfer) notify(e transfer.Event) {
-	name := ui.Line(e.Name)
+	name := ui.Name(e.Name)
 	show := t.flags.verbose || t.flags.dryRun
 	switch e.Kind {
 	case transfer.FileDone:
@@ -199,8 +199,8 @@ func (t *fileTransfer) printHash(e *transfer.Event) {
 	}
 	name = filepath.ToSlash(name)
 	escape := ""
-	if strings.Contains(name, `\`) {
-		escape, name = `\`, strings.ReplaceAll(name, `\`, `\\`)
+	if strings.ContainsAny(name, "\\\n\r") {
+		escape, name = `\`, strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`).Replace(name)
 	}
 	line := escape + e.Hash.String() + "  " + name
 	if t.app.Console.Terminal() && ui.IsTerminal(t.app.Stdout) {
@@ -259,7 +259,7 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	isTold := len(r.Faults) == 1 && (partial || errors.Is(err, result.Faults[0].Err)) // by the last line
 	if !isTold && !t.flags.json {
 		for _, fault := range r.Faults {
-			t.app.Console.Error(ui.Line(fault.Name) + ": " + fault.Error)
+			t.app.Console.Error(ui.Name(fault.Name) + ": " + fault.Error)
 		}
 	}
 	r.Seconds, r.PeakMemory = result.Duration.Seconds(), ui.PeakMemory()
@@ -278,7 +278,7 @@ func hasMoved(r *transfer.Result) bool {
 
 // summary is the last line. A transfer that was abandoned has more files than it counts.
 func (t *fileTransfer) summary(result *transfer.Result, abandoned bool) string {
-	text := ui.Line(t.report.Local) + ": "
+	text := ui.Name(t.report.Local) + ": "
 	if abandoned {
 		text += "ended early, with "
 	}
@@ -402,7 +402,7 @@ func (t *fileTransfer) nameOf(err *fs.PathError) string {
 		errors.Is(err, place.ErrIntegrity)) {
 		return t.end.at(err.Path)
 	}
-	return filepath.Clean(err.Path)
+	return ui.Name(filepath.Clean(err.Path))
 }
 
 // hintOfExisting is for a name that is taken. A directory is never replaced by a file, nor the other way round.

@@ -97,7 +97,7 @@ func (s *observer) called(call server.Call) {
 	if !s.verbose {
 		return
 	}
-	text := fmt.Sprintf("%v: %s %s", call.Peer, call.Method, ui.Line(call.Path))
+	text := fmt.Sprintf("%v: %s %s", call.Peer, call.Method, ui.Name(call.Path))
 	for _, n := range []int64{call.BytesRead, call.BytesWritten} {
 		if n > 0 {
 			text += ", " + ui.Bytes(n)

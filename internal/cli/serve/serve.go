@@ -290,7 +290,7 @@ func (s *serving) announce(address net.Addr) error {
 	if r.Metrics != "" {
 		s.say("culvert: figures at " + r.Metrics)
 	}
-	s.say(fmt.Sprintf("culvert: serving %s, %s, to %s; Ctrl-C ends it", ui.Line(r.Directory), access,
+	s.say(fmt.Sprintf("culvert: serving %s, %s, to %s; Ctrl-C ends it", ui.Name(r.Directory), access,
 		ui.Several(int64(r.Allowed), "fingerprint")))
 	return nil
 }
