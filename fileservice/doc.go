@@ -37,6 +37,10 @@
 //	   │═════════════════════════════════════════════════════════════════════════════▶│  open, is it small?
 //	   │                                    Entry, and up to 64 KiB  all of its data  │
 //	   │◀═════════════════════════════════════════════════════════════════════════════│
+//	   │  Sum  directory; name, version of files                                      │
+//	   │─────────────────────────────────────────────────────────────────────────────▶│  read
+//	   │                                                                 sum of each  │
+//	   │◀─────────────────────────────────────────────────────────────────────────────│
 //	   │  QueryWriteStatus  path, version                                             │
 //	   │─────────────────────────────────────────────────────────────────────────────▶│
 //	   │                                            blocks that are committed         │
@@ -94,7 +98,8 @@
 // right before it writes the block. So a sum detects faults of memory, drivers and programs at both ends, not only
 // those of the connection. It is no cryptographic hash, and need not be one: the connection authenticates the sender,
 // which chooses the data in any case. Blocks and small files have sums; reads and writes of open files, as in a mount,
-// have none. Package transfer computes the BLAKE3 hash of a file on request.
+// have none. A client can also ask for the sum of a file, which the server reads for that, and compare it with its own
+// file. Package transfer computes the BLAKE3 hash of a file on request.
 //
 // # Unfinished files
 //
@@ -121,8 +126,10 @@
 // itself after a failure does not read again what it has written or read before.
 //
 // A transfer that ends leaves both entries for the next one, unless the file has this version under its name by then,
-// as after a race: then they are removed, and so they are by a pull that finds the file present. When a writable server
-// starts, it removes those of its tree that are sound, that nobody has locked, and that have not changed for a week.
+// as after a race: then they are removed, and so they are by a transfer that finds the file present. A client that
+// pushes tells the server when it gives up a file (AbandonWrite): so the server keeps nothing open for it, and removes
+// what belongs to a version that the source has no more. When a writable server starts, it removes those of its tree
+// that are sound, that nobody has locked, and that have not changed for a week.
 //
 // A directory that a pull makes has the file .culvert.journal until everything has arrived: "culvert origin 1", a line
 // feed, what the caller names the source, and a line feed. The directory has the suffix .culvert.part until that file

@@ -65,11 +65,15 @@ func tagOf(info fs.FileInfo) uint64 {
 	if inode == 0 {
 		return 0
 	}
+	return hashOf(inode, uint64(changed.UnixNano()))
+}
+
+// hashOf hashes numbers that mean something on their own machine only.
+func hashOf(numbers ...uint64) uint64 {
 	hash := fnv.New64a()
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:], inode)
-	binary.LittleEndian.PutUint64(b[8:], uint64(changed.UnixNano()))
-	hash.Write(b[:])
+	for _, n := range numbers {
+		_, _ = hash.Write(binary.LittleEndian.AppendUint64(nil, n)) // never fails
+	}
 	return hash.Sum64()
 }
 
@@ -81,12 +85,17 @@ type Attributes struct {
 	Inode      uint64        // 0 if the system has none
 	LinkLength int64         // of the target of a symbolic link, in bytes
 	TimeStep   time.Duration // of the file system's times; 0 for nanoseconds
+
+	// FileSystem is equal for two directories of one file system, and means nothing else. It is 0 if it is unknown, and
+	// for files.
+	FileSystem uint64
 }
 
 // AttributesOf returns the attributes of a local file. Info is a fresh result of package os.
 func AttributesOf(name string, info fs.FileInfo) Attributes {
 	a := Attributes{Name: name, Mode: info.Mode() & (fs.ModeType | fs.ModePerm), Version: VersionOf(info)}
 	a.Inode, _ = identify(info)
+	a.FileSystem = FileSystemOf(info)
 	switch a.Mode.Type() {
 	case 0:
 		a.TimeStep = timeStepOf(info)

@@ -109,6 +109,13 @@ func ask(ctx context.Context, c *stranger, path string) map[string]codes.Code {
 	note("OpenDraft", err)
 	_, err = c.QueryWriteStatus(ctx, &pb.QueryWriteStatusRequest{Path: path, Overwrite: true})
 	note("QueryWriteStatus", err)
+	_, err = c.AbandonWrite(ctx, &pb.AbandonWriteRequest{Path: path, Discard: true})
+	note("AbandonWrite", err)
+	sums, err := c.Sum(ctx, &pb.SumRequest{Directory: path, Files: []*pb.SummedFile{{Name: "secret"}}})
+	if err == nil {
+		err = status.FromProto(sums.GetFiles()[0].GetError()).Err()
+	}
+	note("Sum", err)
 	_, err = c.FinishWrite(ctx, &pb.FinishWriteRequest{Path: path, Hash: make([]byte, fileservice.SumSize)})
 	note("FinishWrite", err)
 	write, err := c.Write(ctx)
@@ -187,7 +194,7 @@ func TestLinks(t *testing.T) {
 			switch method {
 			case "Stat", "ReadLink", "Space", "Rename", "Remove":
 				continue // they are about the link
-			case "QueryWriteStatus":
+			case "QueryWriteStatus", "AbandonWrite":
 				continue // an upload would take the place of the link
 			}
 			if code == codes.OK {
@@ -346,7 +353,7 @@ func TestNotWritable(t *testing.T) {
 	for method, code := range ask(t.Context(), newStranger(t, filetest.Listen(t, dir, nil)), "new") {
 		want := codes.FailedPrecondition
 		switch method {
-		case "Stat", "Get", "Get any", "ReadLink", "Space", "List", "Read":
+		case "Stat", "Get", "Get any", "ReadLink", "Space", "List", "Read", "Sum":
 			want = codes.NotFound
 		}
 		if code != want {

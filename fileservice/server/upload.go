@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"time"
@@ -42,6 +43,7 @@ func (u *uploads) begin(
 	ctx context.Context, conn *peerConn, local string, version fileservice.Version, overwrite bool,
 ) (*upload, error) {
 	if err := receive.CheckTarget(u.root, local, local, overwrite); err != nil {
+		_ = u.removeLeft(local, version) // the first error is reported
 		return nil, err
 	}
 	u.mu.Lock()
@@ -196,6 +198,38 @@ func (u *uploads) take(conn *peerConn, local string, version fileservice.Version
 	u.forget(local)
 	up.Overwrite = overwrite
 	return up, nil
+}
+
+// abandon ends the use of an upload by a client that makes no call for it. If another one does, it goes on.
+func (u *uploads) abandon(local string, version fileservice.Version, discard bool) error {
+	u.mu.Lock()
+	up := u.open[local]
+	if up == nil {
+		u.mu.Unlock()
+		return u.removeLeft(local, version)
+	}
+	if up.version != version || up.users > 0 {
+		u.mu.Unlock()
+		return nil
+	}
+	u.forget(local)
+	u.mu.Unlock()
+	if discard {
+		return up.Discard()
+	}
+	return up.Close()
+}
+
+// removeLeft removes what an upload has left, if the file is present in this version.
+func (u *uploads) removeLeft(local string, version fileservice.Version) error {
+	info, err := u.root.Lstat(local)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil || !fileservice.IsSame(info, version):
+		return err
+	}
+	return receive.RemoveLeft(u.root, local)
 }
 
 // close closes all uploads, after the last call.

@@ -155,6 +155,18 @@ func (s service) Write(stream grpc.ClientStreamingServer[pb.WriteRequest, pb.Wri
 	}
 }
 
+// AbandonWrite ends an upload before it is complete.
+func (s service) AbandonWrite(
+	ctx context.Context, request *pb.AbandonWriteRequest,
+) (*pb.AbandonWriteResponse, error) {
+	version := wire.VersionOf(request.GetVersion())
+	local, err := s.target(request.GetPath(), version)
+	if err != nil {
+		return nil, err
+	}
+	return &pb.AbandonWriteResponse{}, s.uploads.abandon(local, version, request.GetDiscard())
+}
+
 // FinishWrite renames a complete file to its name.
 func (s service) FinishWrite(ctx context.Context, request *pb.FinishWriteRequest) (*pb.Entry, error) {
 	call := callOf(ctx)

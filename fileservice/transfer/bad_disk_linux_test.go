@@ -116,28 +116,71 @@ func TestBadSource(t *testing.T) {
 	}
 }
 
-// TestBadTarget pulls to a tree of which a part is on a disk that cannot be written. All that is elsewhere arrives.
+// TestBadTarget copies to a tree of which a part is on a disk that cannot be written. All that is elsewhere arrives.
 func TestBadTarget(t *testing.T) {
-	for name, fault := range map[string]crashfs.Fault{"broken": crashfs.IO, "full": crashfs.NoSpace} {
-		from, _ := filetest.Tree(t, smallBeside(map[string]int{
-			"large": 3 << 20, "mounted/large": 3 << 20, "mounted/small": 100, "mounted/dir/small": 100, "z": 100_000,
-		}))
-		to := t.TempDir()
-		mounted := filepath.Join(to, "mounted")
-		if err := os.Mkdir(mounted, 0o755); err != nil {
-			t.Fatal(err)
+	for _, role := range []string{"pull", "push"} {
+		for name, fault := range map[string]crashfs.Fault{
+			"broken": crashfs.IO, "full": crashfs.NoSpace, "read-only": crashfs.ReadOnly,
+		} {
+			t.Run(role+"/"+name, func(t *testing.T) { testBadTarget(t, role, fault) })
 		}
-		mountBad(t, mounted, fault, func(o crashfs.Operation) bool { return o.Kind == crashfs.Write }).Store(true)
-		result, err := mover(t, "pull", from, to)()
-		if !errors.Is(err, transfer.ErrPartial) || result.Failed != 3 || result.Files != 75 {
-			t.Errorf("%s: %d files, %d failed: %v", name, result.Files, result.Failed, err)
+	}
+}
+
+func testBadTarget(t *testing.T, role string, fault crashfs.Fault) {
+	from, _ := filetest.Tree(t, smallBeside(map[string]int{
+		"large": 3 << 20, "mounted/large": 3 << 20, "mounted/small": 100, "mounted/dir/small": 100, "z": 100_000,
+	}))
+	to := t.TempDir()
+	mounted := filepath.Join(to, "mounted")
+	if err := os.Mkdir(mounted, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	mountBad(t, mounted, fault, func(o crashfs.Operation) bool { return o.Kind == crashfs.Write }).Store(true)
+	result, err := mover(t, role, from, to)()
+	if !errors.Is(err, transfer.ErrPartial) || result.Failed != 3 || result.Files != 75 {
+		t.Errorf("%d files, %d failed: %v", result.Files, result.Failed, err)
+	}
+	for _, fault := range result.Faults {
+		end, is := errors.AsType[*transfer.EndError](fault.Err)
+		if !is || !end.Writing || !strings.HasPrefix(fault.Name, "mounted/") {
+			t.Errorf("%s: %v", fault.Name, fault.Err)
 		}
-		for _, fault := range result.Faults {
-			end, is := errors.AsType[*transfer.EndError](fault.Err)
-			if !is || !end.Writing || !strings.HasPrefix(fault.Name, "mounted/") {
-				t.Errorf("%s: %s: %v", name, fault.Name, fault.Err)
+	}
+}
+
+// TestRefusedNames copies to a tree in which some files cannot be written: their directory refuses, or another kind of
+// file has their name. All others arrive.
+func TestRefusedNames(t *testing.T) {
+	for _, role := range []string{"pull", "push"} {
+		t.Run(role, func(t *testing.T) {
+			files := smallBeside(map[string]int{
+				"large": 3 << 20, "z": 100_000, "refusing/small": 100, "refusing/large": 3 << 20,
+				"a directory": 100, "a large directory": 3 << 20, "a file/small": 100,
+			})
+			from, _ := filetest.Tree(t, files)
+			to := t.TempDir()
+			disk := filepath.Join(to, "refusing")
+			err := errors.Join(
+				os.Mkdir(disk, 0o755), os.Mkdir(filepath.Join(to, "a directory"), 0o755),
+				os.Mkdir(filepath.Join(to, "a large directory"), 0o755),
+				os.WriteFile(filepath.Join(to, "a file"), nil, 0o600))
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			mountBad(t, disk, crashfs.Denied, crashfs.Operation.Changes).Store(true)
+			result, err := mover(t, role, from, to)()
+			if !errors.Is(err, transfer.ErrPartial) || result.Failed != 5 || result.Files != int64(len(files)-5) {
+				t.Errorf("%d of %d files, %d failed: %v", result.Files, len(files), result.Failed, err)
+			}
+			for _, fault := range result.Faults {
+				end, is := errors.AsType[*transfer.EndError](fault.Err)
+				kept := errors.Is(fault.Err, os.ErrExist) || errors.Is(fault.Err, os.ErrPermission)
+				if !is || !end.Writing || !kept {
+					t.Errorf("%s: %v", fault.Name, fault.Err)
+				}
+			}
+		})
 	}
 }
 

@@ -3,11 +3,12 @@ package transfer
 import (
 	"errors"
 	"io/fs"
-	"os"
+	"maps"
+	"path"
 	"path/filepath"
 	"sync"
 
-	"culvert/fileservice/internal/osfile"
+	"culvert/fileservice"
 )
 
 // An EndError is the error of an operation at one end of a transfer: of reading the source, or of writing the copy.
@@ -42,26 +43,25 @@ func isWriting(err error) bool {
 // fileSystems are those on which a copy is written, as far as they have failed. A tree may have several: what cannot be
 // written to one of them does not concern the others.
 type fileSystems struct {
-	root *os.Root
+	stat func(name string) (fs.FileInfo, error)
 	top  string // of the tree
 
 	mu     sync.Mutex
 	failed map[uint64]error
 }
 
-func newFileSystems(root *os.Root, top string) *fileSystems {
-	return &fileSystems{root: root, top: top, failed: map[uint64]error{}}
+func newFileSystems(stat func(name string) (fs.FileInfo, error), top string) *fileSystems {
+	return &fileSystems{stat: stat, top: top, failed: map[uint64]error{}}
 }
 
-// fail notes that nothing can be written to the file system of a directory. It reports whether that may be the one of
-// the whole tree.
+// fail notes that nothing can be written to the file system of a directory below the top. It reports whether that may
+// be the one of the whole tree.
 func (f *fileSystems) fail(dir string, err error) (all bool) {
 	if f == nil {
 		return true
 	}
-	id, known := f.of(dir)
-	top, topKnown := f.of(f.top)
-	if !known || !topKnown || id == top {
+	id, top := f.of(path.Join(f.top, dir)), f.of(f.top)
+	if id == 0 || top == 0 || id == top {
 		return true
 	}
 	f.mu.Lock()
@@ -72,28 +72,29 @@ func (f *fileSystems) fail(dir string, err error) (all bool) {
 
 // failure returns why nothing can be written to the file system of a directory, or nil.
 func (f *fileSystems) failure(dir string) error {
+	if f == nil {
+		return nil
+	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.failed) == 0 {
+	failed := maps.Clone(f.failed)
+	f.mu.Unlock()
+	if len(failed) == 0 {
 		return nil
 	}
-	id, known := f.of(dir)
-	if !known {
-		return nil
-	}
-	return f.failed[id]
+	return failed[f.of(dir)]
 }
 
-// of identifies the file system of a directory, or of the one in which it will be made.
-func (f *fileSystems) of(dir string) (id uint64, known bool) {
+// of identifies the file system of a directory, or of the one in which it will be made. It returns 0 if that is
+// unknown.
+func (f *fileSystems) of(dir string) uint64 {
 	for {
-		info, err := f.root.Stat(dir)
+		info, err := f.stat(dir)
 		parent := filepath.Dir(dir)
-		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
-			if err != nil {
-				return 0, false
-			}
-			return osfile.Device(info)
+		switch {
+		case err == nil:
+			return fileservice.FileSystemOf(info)
+		case !errors.Is(err, fs.ErrNotExist) || parent == dir:
+			return 0
 		}
 		dir = parent
 	}

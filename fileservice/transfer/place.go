@@ -197,6 +197,46 @@ func (f *placeFile) compare(ctx context.Context, t *transfer, local io.ReaderAt)
 	return true, t.compareFile(ctx, f.check, local, f.name)
 }
 
+func (f *placeFile) isCopy(ctx context.Context, t *transfer, local io.ReaderAt) (bool, error) {
+	check := newCheck(f.sum, f.version.Size)
+	if check == nil {
+		return f.version.Size == 0, nil
+	}
+	err := t.compareFile(ctx, check, local, f.name)
+	return err == nil, context.Cause(ctx)
+}
+
+func (s *placeTree) areCopies(
+	ctx context.Context, dir string, files []fileservice.SmallFile, read func(i int, content []byte) error,
+) ([]bool, error) {
+	is := make([]bool, len(files))
+	memory := bytebuf.New()
+	defer memory.Free()
+	buffer := memory.Extend(fileservice.SmallFileSize)
+	for i := range files {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		content := buffer[:files[i].Version.Size]
+		if read(i, content) != nil {
+			continue // it is replaced
+		}
+		file, err := s.openFile(path.Join(dir, files[i].Name), files[i].Version)
+		switch {
+		case errors.Is(err, place.ErrUnreachable):
+			return nil, err
+		case err != nil:
+			continue // as reading it will report
+		}
+		verified, err := compareContent(file.sum, content, files[i].Name)
+		is[i] = (verified || len(content) == 0) && err == nil
+		if err := file.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return is, nil
+}
+
 func (f *placeFile) ReadBlocks(
 	ctx context.Context, first, count int64, yield func(block int64, data []byte, sum fileservice.Sum) error,
 ) (err error) {

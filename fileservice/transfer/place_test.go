@@ -97,7 +97,7 @@ func (f *versionedFile) ReadAt(p []byte, offset int64) (int, error) {
 
 func TestPullPlaceTree(t *testing.T) {
 	from, _ := filetest.Tree(t, manyFiles())
-	source := openVersioned(t, from).Place
+	source := &keepingPlace{versionedPlace: openVersioned(t, from), algorithm: place.CRC64NVME}
 	target := t.TempDir()
 	config := transfer.Config{
 		Remote: ".", Root: filetest.OpenRoot(t, target), Local: "copy/of it", Progress: &transfer.Progress{},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
 )
@@ -56,15 +58,21 @@ type source interface {
 	Stat(name string) (fs.FileInfo, error) // an *fileservice.Info
 	List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error]
 
-	// open opens a version of a large file.
+	// open opens a version of a file.
 	open(name string, version fileservice.Version) (sourceFile, error)
+
+	// areCopies reports which small files of a directory are proved to have the same content as local files, which
+	// read reads.
+	areCopies(
+		ctx context.Context, dir string, files []fileservice.SmallFile, read func(i int, content []byte) error,
+	) ([]bool, error)
 
 	// readSmall is ReadFiles of a client. It says of each file whether it was compared with a checksum of the source.
 	readSmall(ctx context.Context, dir string, files []fileservice.SmallFile,
 		yield func(i int, content []byte, sum fileservice.Sum, verified bool, err error) error) error
 }
 
-// sourceFile is a large file that is pulled. Its methods may be called concurrently.
+// sourceFile is a file that is pulled. Its methods may be called concurrently.
 type sourceFile interface {
 	// ReadBlocks is that of a client.
 	ReadBlocks(ctx context.Context, first, count int64,
@@ -76,6 +84,9 @@ type sourceFile interface {
 
 	// compare compares the complete copy with a checksum of the source, and reports whether there is one.
 	compare(ctx context.Context, t *transfer, local io.ReaderAt) (verified bool, err error)
+
+	// isCopy reports whether a file of this machine is proved to have the same content.
+	isCopy(ctx context.Context, t *transfer, local io.ReaderAt) (bool, error)
 
 	io.Closer
 }
@@ -89,7 +100,7 @@ func run(ctx context.Context, config Config, open func(*transfer) source) (Resul
 		return Result{}, err
 	}
 	p := &pull{transfer: newTransfer(ctx, config), publisher: publisher}
-	p.written = newFileSystems(config.Root, config.Local)
+	p.written = newFileSystems(config.Root.Stat, config.Local)
 	p.source, p.small = open(p.transfer), p
 	result, err := p.run(p.walk)
 	if err == nil && p.tree != nil && config.Origin != "" && !config.DryRun {
@@ -212,11 +223,20 @@ func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *i
 	}
 	file := &pullFile{pull: p, remote: remote, local: local, info: info, twin: twin}
 	it := &item{mover: file, name: name, size: info.Size()}
-	if p.config.DryRun {
-		p.plan(it, file.isPresent())
+	if !p.config.DryRun {
+		return it
+	}
+	var present bool
+	err = p.try(func() (err error) {
+		present, err = file.isCopied(p.ctx)
+		return errors.Join(err, file.end(nil))
+	})
+	if err != nil {
+		p.fail(name, err)
 		return nil
 	}
-	return it
+	p.plan(it, present)
+	return nil
 }
 
 // pullFile is a file to pull.
@@ -236,23 +256,52 @@ func (f *pullFile) isPresent() bool {
 	return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
 }
 
+// isCopied reports whether the file exists as Config.Overwrite says. It opens the source if it needs to.
+func (f *pullFile) isCopied(ctx context.Context) (is bool, err error) {
+	if !f.isPresent() || !f.pull.config.Overwrite {
+		return f.isPresent(), nil
+	}
+	local, err := f.pull.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is replaced
+	}
+	defer func() { err = errors.Join(err, writing(local.Close())) }()
+	if err := f.open(); err != nil {
+		return false, err
+	}
+	return f.file.isCopy(ctx, f.pull.transfer, local)
+}
+
+// open opens the source, unless it is open.
+func (f *pullFile) open() error {
+	if f.file != nil {
+		return nil
+	}
+	file, err := f.pull.source.open(f.remote, fileservice.VersionOf(f.info))
+	if err == nil {
+		f.file = file
+	}
+	return reading(err)
+}
+
 func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
 	if err := f.collides(); err != nil {
 		return nil, writing(err)
 	}
-	if f.isPresent() {
+	switch is, err := f.isCopied(ctx); {
+	case err != nil:
+		return nil, reading(err)
+	case is:
 		return nil, writing(f.present())
 	}
 	if err := f.pull.written.failure(filepath.Dir(f.local)); err != nil {
 		return nil, err
 	}
-	root, version := f.pull.config.Root, fileservice.VersionOf(f.info)
-	file, err := f.pull.source.open(f.remote, version)
-	if err != nil {
-		return nil, reading(err)
+	if err := f.open(); err != nil {
+		return nil, err
 	}
-	f.file = file
-	err = inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
+	root, version := f.pull.config.Root, fileservice.VersionOf(f.info)
+	err := inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
 		f.receiver, err = receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 		return err
 	})
@@ -331,7 +380,7 @@ func (f *pullFile) finish(ctx context.Context) (done outcome, err error) {
 	return done, writing(err)
 }
 
-func (f *pullFile) end(drop bool) (err error) {
+func (f *pullFile) end(cause error) (err error) {
 	file, r := f.file, f.receiver
 	f.file, f.receiver = nil, nil
 	if file != nil {
@@ -340,7 +389,7 @@ func (f *pullFile) end(drop bool) (err error) {
 	switch {
 	case r == nil:
 		return err
-	case drop:
+	case isUseless(cause):
 		return errors.Join(err, writing(r.Discard()))
 	}
 	f.earlier = r

@@ -44,4 +44,14 @@ func (f *servedFile) compare(context.Context, *transfer, io.ReaderAt) (verified 
 	return true, nil
 }
 
+func (s *serverTree) areCopies(
+	ctx context.Context, dir string, files []fileservice.SmallFile, read func(i int, content []byte) error,
+) ([]bool, error) {
+	named := make([]client.NamedVersion, len(files))
+	for i := range files {
+		named[i] = client.NamedVersion{Name: files[i].Name, Version: files[i].Version}
+	}
+	return haveSums(ctx, s.Client, dir, named, read)
+}
+
 func (f *servedFile) Close() error { return nil }

@@ -24,10 +24,12 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	var which []int // their indices in the parcel
 	for i, it := range b.items {
 		f := it.mover.(*pullFile)
-		if b.errs[i] = writing(f.beginSmall(receiver)); b.errs[i] == nil {
-			wanted = append(wanted, fileservice.SmallFile{
-				Name: path.Base(f.remote), Version: fileservice.VersionOf(f.info), Permissions: f.info.Mode().Perm(),
-			})
+		b.errs[i] = writing(f.beginSmall(receiver))
+	}
+	p.findPresent(ctx, b, receiver.Dir)
+	for i, it := range b.items {
+		if b.errs[i] == nil {
+			wanted = append(wanted, it.mover.(*pullFile).small())
 			which = append(which, i)
 		}
 	}
@@ -90,6 +92,13 @@ func (p *pull) receiveSmall(local string) (*receive.Small, error) {
 		return receive.Open(root, p.publisher, local, version, p.config.Overwrite)
 	}
 	return receive.NewSmall(dir, local, p.publisher, open), nil
+}
+
+// small returns the file as one of a parcel.
+func (f *pullFile) small() fileservice.SmallFile {
+	return fileservice.SmallFile{
+		Name: path.Base(f.remote), Version: fileservice.VersionOf(f.info), Permissions: f.info.Mode().Perm(),
+	}
 }
 
 // beginSmall returns errPresent if the file exists, or the reason why it cannot be written.

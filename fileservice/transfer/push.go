@@ -21,12 +21,16 @@ import (
 // Push copies a file of this machine, or a directory with everything in it, to a writable server. It is the reverse of
 // [Pull]: the server keeps the unfinished file and its journal. Push does not send blocks again that the server has
 // from an earlier transfer, but reads them for the sum of the whole file.
+//
+// A file that others make at the server during the push, with the same size and time, is compared by its sum also
+// without Overwrite: two clients that push different files to one name do not both succeed.
 func Push(ctx context.Context, client *client.Client, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
 	p := &serverPush{push: push{transfer: newTransfer(ctx, config)}}
 	p.client = p.use(client)
+	p.written = newFileSystems(p.client.Stat, config.Remote)
 	p.to, p.small, p.isSame, p.lookup = p.client, p, fileservice.IsSame, p.lookUp
 	p.newMover = func(f *pushFile) mover { return &serverFile{pushFile: f, client: p.client} }
 	return p.run(p.walk)
@@ -40,7 +44,7 @@ type push struct {
 	whole    bool // each file is moved by one worker
 
 	// isSame reports whether a file at the other end, as it is listed, may be a copy. lookup asks the other end, and
-	// returns errPresent if it has the file, whose content is local.
+	// returns errPresent if it has the file, whose content is local; see Config.Overwrite.
 	isSame func(there fs.FileInfo, version fileservice.Version) bool
 	lookup func(ctx context.Context, f *pushFile, local io.ReaderAt, version fileservice.Version) error
 }
@@ -85,7 +89,7 @@ func (p *push) walk() error {
 	if errors.Is(err, place.ErrUnreachable) || errors.Is(err, place.ErrIntegrity) {
 		return writing(err)
 	}
-	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, false); it != nil {
+	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, false, there != nil); it != nil {
 		p.add(it)
 	}
 	return nil
@@ -148,7 +152,7 @@ func (p *push) find(name string, entry fs.DirEntry, _ bool) *item {
 	if !known {
 		both = &pushEntry{}
 	}
-	return p.offer(name, local, path.Join(p.config.Remote, name), info, both.remote, known)
+	return p.offer(name, local, path.Join(p.config.Remote, name), info, both.remote, known, both.left)
 }
 
 func (p *push) dirTime(name string, _ fs.DirEntry) time.Time {
@@ -168,14 +172,19 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 }
 
 // offer returns an item, or nil if there is nothing to transfer. there is the server's entry of that name, or nil. If
-// known is false, nil may also mean that the server was not asked.
-func (p *push) offer(name, local, remote string, info fs.FileInfo, there *fileservice.Info, known bool) *item {
+// known is false, nil may also mean that the server was not asked. left says that the server may have something left of
+// an earlier push of the file.
+func (p *push) offer(
+	name, local, remote string, info fs.FileInfo, there *fileservice.Info, known, left bool,
+) *item {
 	if _, err := fileservice.CheckPath(remote); err != nil {
 		p.failPath(name, err)
 		return nil
 	}
-	file := &pushFile{push: p, local: local, remote: remote, found: info}
-	file.there = there != nil && p.isSame(there, fileservice.VersionOf(info))
+	file := &pushFile{push: p, local: local, remote: remote, found: info, left: left}
+	if file.there = there != nil && p.isSame(there, fileservice.VersionOf(info)); file.there {
+		file.seen = there.Version()
+	}
 	it := &item{mover: p.newMover(file), name: name, size: info.Size(), whole: p.whole}
 	switch {
 	case !p.config.DryRun:
@@ -188,7 +197,7 @@ func (p *push) offer(name, local, remote string, info fs.FileInfo, there *filese
 		if err = file.open(); err == nil {
 			err = writing(p.lookup(p.ctx, file, file.file, file.version))
 		}
-		return cmp.Or(err, file.end(false))
+		return cmp.Or(err, file.end(nil))
 	})
 	if err != nil && err != errPresent {
 		p.fail(name, err)
@@ -203,23 +212,11 @@ type pushFile struct {
 	push          *push
 	local, remote string
 	found         fs.FileInfo // as found by the walk, or by refresh
-	there         bool        // the server was seen to have the file
+	there         bool        // the server was seen to have the file, in the version seen
+	seen          fileservice.Version
+	left          bool // the server may have something left of an earlier push of it
 	file          *os.File
 	version       fileservice.Version
-}
-
-// lookUp returns errPresent if the server has a file of the same size and time.
-func (p *serverPush) lookUp(_ context.Context, f *pushFile, _ io.ReaderAt, version fileservice.Version) error {
-	info, err := p.client.Stat(f.remote)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case fileservice.IsSame(info, version):
-		return errPresent
-	}
-	return nil
 }
 
 // open opens the file that the walk found. Anything else that has taken its place, such as a link to another file, is
@@ -252,10 +249,14 @@ func (f *pushFile) unlessPresent(
 	ctx context.Context, local io.ReaderAt, version fileservice.Version, err error,
 ) error {
 	err = writing(err)
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err) {
+	if mayBePresent(err) {
 		return cmp.Or(writing(f.push.lookup(ctx, f, local, version)), err)
 	}
 	return err
+}
+
+func mayBePresent(err error) bool {
+	return errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err)
 }
 
 // stat returns the attributes of the open file, or ErrChanged.
@@ -267,7 +268,7 @@ func (f *pushFile) stat() (fs.FileInfo, error) {
 	return info, reading(err)
 }
 
-func (f *pushFile) end(bool) error {
+func (f *pushFile) end(error) error {
 	if f.file == nil {
 		return nil
 	}
@@ -284,6 +285,6 @@ func (f *pushFile) refresh(context.Context) (int64, error) {
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s: %w", f.local, fileservice.NotRegular(info.Mode()))
 	}
-	f.found = info
+	f.found, f.there = info, false
 	return info.Size(), nil
 }

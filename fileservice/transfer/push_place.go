@@ -178,12 +178,12 @@ func (f *placedFile) move(ctx context.Context, _ fileservice.BlockRange, moved f
 
 func (f *placedFile) finish(context.Context) (outcome, error) { return f.outcome, nil }
 
-func (f *placedFile) end(drop bool) (err error) {
+func (f *placedFile) end(cause error) (err error) {
 	if f.written != nil {
 		err = writing(f.written.Discard())
 		f.written = nil
 	}
-	return errors.Join(err, f.pushFile.end(drop))
+	return errors.Join(err, f.pushFile.end(cause))
 }
 
 // moveSmall writes the files one after the other.

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -10,23 +11,31 @@ import (
 	"culvert/fileservice"
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/receive"
+	"culvert/place"
 )
 
 // serverFile is a file to push to a server.
 type serverFile struct {
 	*pushFile
 	client *client.Client
+	begun  bool // the server has an upload open
 
 	mu   sync.Mutex
 	sums receive.Table
 }
 
 func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
+	overwrite := f.push.config.Overwrite
+	if f.there && !overwrite {
+		return nil, errPresent
+	}
 	if err := f.open(); err != nil {
 		return nil, err
 	}
+	if err := f.push.written.failure(path.Dir(f.remote)); err != nil {
+		return nil, err
+	}
 	f.sums = receive.Table{}
-	overwrite := f.push.config.Overwrite
 	if overwrite {
 		if err := f.push.lookup(ctx, f.pushFile, f.file, f.version); err != nil {
 			return nil, writing(err)
@@ -40,6 +49,7 @@ func (f *serverFile) begin(ctx context.Context) ([]fileservice.BlockRange, error
 	if err != nil {
 		return nil, f.unlessPresent(ctx, f.file, f.version, err)
 	}
+	f.begun = true
 	return receive.MissingRanges(committed, fileservice.Blocks(f.version.Size)), nil
 }
 
@@ -81,7 +91,7 @@ func (f *serverFile) finish(ctx context.Context) (done outcome, err error) {
 	if err != nil {
 		return done, f.unlessPresent(ctx, f.file, f.version, err)
 	}
-	done.verified = true
+	f.begun, f.left, done.verified = false, false, true
 	if !f.push.config.Hash {
 		return done, nil
 	}
@@ -90,6 +100,26 @@ func (f *serverFile) finish(ctx context.Context) (done outcome, err error) {
 		_, err = f.stat()
 	}
 	return done, reading(err)
+}
+
+func (f *serverFile) end(cause error) error {
+	f.tidy(cause)
+	return f.pushFile.end(cause)
+}
+
+// tidy tells the server that it need not keep the upload open, or that the file is present, so that nothing is left of
+// earlier ones. A server that is not told does so by itself after a while, or a week.
+func (f *serverFile) tidy(cause error) {
+	told := f.begun || f.left && cause == errPresent
+	f.begun = false
+	if cause == nil || !told || f.push.config.DryRun || errors.Is(cause, place.ErrUnreachable) {
+		return
+	}
+	version := f.version
+	if f.file == nil {
+		version = fileservice.VersionOf(f.found)
+	}
+	_ = f.client.AbandonWrite(f.push.ctx, f.remote, version, isUseless(cause))
 }
 
 // localSource is a file to push while another package reads it.

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"culvert/fileservice"
 	"culvert/fileservice/internal/osfile"
@@ -15,7 +16,7 @@ import (
 	"culvert/place"
 )
 
-// moveSmall sends the files that the server was not seen to have.
+// moveSmall sends the files that the server was not seen to have, or with Overwrite, is not proved to have.
 func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
 	first := b.items[0].mover.(*serverFile)
 	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(first.local))
@@ -23,14 +24,18 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 		b.fail(reading(err))
 		return nil
 	}
+	p.findPresent(ctx, b, dir)
+	unwritable := p.written.failure(path.Dir(first.remote))
 	var files []fileservice.SmallFile
 	var which []int // their indices in the parcel
 	for i, it := range b.items {
-		f := it.mover.(*serverFile)
-		if f.there {
-			b.errs[i], f.there = errPresent, false
+		if b.errs[i] == nil {
+			b.errs[i] = unwritable
+		}
+		if b.errs[i] != nil {
 			continue
 		}
+		f := it.mover.(*serverFile)
 		files = append(files, fileservice.SmallFile{
 			Name: path.Base(f.remote), Version: fileservice.VersionOf(f.found), Permissions: f.found.Mode().Perm(),
 		})
@@ -54,10 +59,15 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 		if err == nil {
 			b.errs[at] = errs[i]
 		}
-		b.errs[at] = f.unlessPresent(ctx, nil, files[i].Version, b.errs[at])
+		b.errs[at] = f.unlessSmallPresent(ctx, b.errs[at])
 		if b.errs[at] == nil {
 			b.items[at].verified = true
 			p.arrived(b.items[at])
+		}
+	}
+	for i, it := range b.items {
+		if f := it.mover.(*serverFile); b.errs[i] == errPresent {
+			f.tidy(errPresent)
 		}
 	}
 	b.fail(reading(dir.Close()))
@@ -68,6 +78,7 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 type pushEntry struct {
 	fs.DirEntry
 	remote *fileservice.Info
+	left   bool // the server has something left of an earlier push of it
 }
 
 // listRemote adds the server's entries to regular files, so that present ones need no call of their own. It lists the
@@ -77,16 +88,20 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 	if !slices.ContainsFunc(entries, regular) {
 		return nil
 	}
-	there := make([]*fileservice.Info, len(entries))
+	there, left := make([]*fileservice.Info, len(entries)), make([]bool, len(entries))
 	err := p.try(func() error {
 		for info, err := range p.to.List(p.ctx, remote) {
 			if err != nil {
 				return err
 			}
-			i, is := slices.BinarySearchFunc(entries, info.Name(), func(entry fs.DirEntry, name string) int {
+			name, isLeft := strings.CutSuffix(info.Name(), fileservice.PartSuffix)
+			i, is := slices.BinarySearchFunc(entries, name, func(entry fs.DirEntry, name string) int {
 				return compareNames(entry.Name(), name)
 			})
-			if is {
+			switch {
+			case is && isLeft:
+				left[i] = true
+			case is:
 				attributes := info.Attributes()
 				attributes.Name = entries[i].Name() // shares its memory
 				there[i] = fileservice.NewInfo(attributes)
@@ -102,7 +117,7 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 	}
 	for i, entry := range entries {
 		if regular(entry) {
-			entries[i] = &pushEntry{entry, there[i]}
+			entries[i] = &pushEntry{entry, there[i], left[i]}
 		}
 	}
 	return nil

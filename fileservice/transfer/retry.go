@@ -86,7 +86,7 @@ func isFatal(err error) bool {
 
 // isForAll notes a fatal error in a directory, and reports whether it ends the transfer.
 func (t *transfer) isForAll(dir string, err error) bool {
-	return t.tree == nil || !isWriting(err) || t.written.fail(path.Join(t.config.Local, dir), err)
+	return t.tree == nil || !isWriting(err) || t.written.fail(dir, err)
 }
 
 // beginAfresh starts over with the new version of a file.

@@ -30,8 +30,8 @@ type mover interface {
 	// finish completes the file.
 	finish(ctx context.Context) (outcome, error)
 
-	// end releases what begin acquired. If drop is true, the partial file is useless.
-	end(drop bool) error
+	// end releases what begin acquired. The cause is why the file is not complete, or nil.
+	end(cause error) error
 
 	// refresh looks at the changed source again, and returns its size. It also works for small files.
 	refresh(ctx context.Context) (size int64, err error)
@@ -41,6 +41,11 @@ type mover interface {
 type outcome struct {
 	hash     Hash // of the local copy, or zero without Config.Hash
 	verified bool // both ends have compared checksums
+}
+
+// isUseless reports whether the cause of the end of a file makes its partial copy useless.
+func isUseless(cause error) bool {
+	return errors.Is(cause, place.ErrChanged) || errors.Is(cause, errOtherSum) || errors.Is(cause, errPresent)
 }
 
 var errPresent = errors.New("fileservice: the file is already present")
@@ -59,7 +64,7 @@ type transfer struct {
 	progress *Progress
 	tree     *walk // nil for a single file
 	small    smallMover
-	written  *fileSystems // nil if the copy is on another machine
+	written  *fileSystems // nil if the copy is in a place
 
 	mu          sync.Mutex
 	changed     *sync.Cond // one of the fields below
@@ -158,7 +163,7 @@ func (t *transfer) run(walk func() error) (Result, error) {
 	t.endCheck()
 	t.check.Wait()
 	for _, it := range t.begun {
-		_ = it.mover.end(false) // an earlier error is reported
+		_ = it.mover.end(context.Cause(t.ctx)) // which is reported
 	}
 	err := context.Cause(t.ctx)
 	t.cancel(nil)
@@ -337,8 +342,7 @@ func (t *transfer) finish(it *item) {
 		if err == nil {
 			it.outcome, err = it.mover.finish(t.ctx)
 		}
-		drop := errors.Is(err, place.ErrChanged) || errors.Is(err, errOtherSum)
-		if ending := it.mover.end(drop); err == nil || err == errPresent {
+		if ending := it.mover.end(err); err == nil || err == errPresent {
 			err = errors.Join(err, ending)
 		}
 		t.progress.deactivate(it)

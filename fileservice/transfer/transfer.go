@@ -44,9 +44,11 @@ type Config struct {
 	// goroutines call it at once.
 	Withhold func(fs.FileInfo) error
 
-	// Overwrite replaces existing files that differ in size or time. Without it they fail with fs.ErrExist. Files of
-	// the same size and time count as present, and are left alone. Times are compared in nanoseconds, or in the
-	// resolution of the copy's file system, such as 2 s for FAT. PushPlace compares checksums instead.
+	// Overwrite replaces existing files that differ. Without it, files of the same size and time count as present and
+	// are left alone, whatever their bytes, and others fail with fs.ErrExist. With it, files of the same size and time
+	// count as present if their sums are equal, for which both ends read them. If the other end knows no sum, such as a
+	// server that is older than fileservice.proto's Sum, they are copied again. Times are compared in nanoseconds, or
+	// in the resolution of the copy's file system, such as 2 s for FAT. PushPlace compares checksums in any case.
 	Overwrite bool
 
 	// DryRun reports what would be done by Notify, and changes nothing.

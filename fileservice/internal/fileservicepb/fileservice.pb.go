@@ -237,7 +237,10 @@ type Entry struct {
 	LinkLength uint32 `protobuf:"varint,5,opt,name=link_length,json=linkLength,proto3" json:"link_length,omitempty"`
 	// The resolution in nanoseconds of times in the file system of a regular file, at most 2e9; 0 means 1. A copy has the
 	// same time as its source if the source's time is in the step that begins with the time of the copy.
-	TimeStep      int64 `protobuf:"varint,6,opt,name=time_step,json=timeStep,proto3" json:"time_step,omitempty"`
+	TimeStep int64 `protobuf:"varint,6,opt,name=time_step,json=timeStep,proto3" json:"time_step,omitempty"`
+	// Equal for two directories of one file system, and private to the server otherwise. 0 if it is unknown, and for
+	// files.
+	FileSystem    uint64 `protobuf:"fixed64,7,opt,name=file_system,json=fileSystem,proto3" json:"file_system,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -310,6 +313,13 @@ func (x *Entry) GetLinkLength() uint32 {
 func (x *Entry) GetTimeStep() int64 {
 	if x != nil {
 		return x.TimeStep
+	}
+	return 0
+}
+
+func (x *Entry) GetFileSystem() uint64 {
+	if x != nil {
+		return x.FileSystem
 	}
 	return 0
 }
@@ -820,6 +830,212 @@ func (x *ReadResponse) GetData() []byte {
 	return nil
 }
 
+type SumRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Directory string                 `protobuf:"bytes,1,opt,name=directory,proto3" json:"directory,omitempty"`
+	// At most max_small_files, of any size.
+	Files         []*SummedFile `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumRequest) Reset() {
+	*x = SumRequest{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumRequest) ProtoMessage() {}
+
+func (x *SumRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumRequest.ProtoReflect.Descriptor instead.
+func (*SumRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SumRequest) GetDirectory() string {
+	if x != nil {
+		return x.Directory
+	}
+	return ""
+}
+
+func (x *SumRequest) GetFiles() []*SummedFile {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+type SummedFile struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// An element of a path.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The version to read.
+	Version       *Version `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SummedFile) Reset() {
+	*x = SummedFile{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SummedFile) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SummedFile) ProtoMessage() {}
+
+func (x *SummedFile) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SummedFile.ProtoReflect.Descriptor instead.
+func (*SummedFile) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SummedFile) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SummedFile) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+type SumResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One for each file, in order.
+	Files         []*SumResult `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumResponse) Reset() {
+	*x = SumResponse{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumResponse) ProtoMessage() {}
+
+func (x *SumResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumResponse.ProtoReflect.Descriptor instead.
+func (*SumResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SumResponse) GetFiles() []*SumResult {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+type SumResult struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The sum of the file.
+	Hash []byte `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
+	// Present instead, if the file could not be read or does not have that version.
+	Error         *status.Status `protobuf:"bytes,2,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SumResult) Reset() {
+	*x = SumResult{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SumResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SumResult) ProtoMessage() {}
+
+func (x *SumResult) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SumResult.ProtoReflect.Descriptor instead.
+func (*SumResult) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *SumResult) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *SumResult) GetError() *status.Status {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 type MakeDirectoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Path  string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
@@ -833,7 +1049,7 @@ type MakeDirectoryRequest struct {
 
 func (x *MakeDirectoryRequest) Reset() {
 	*x = MakeDirectoryRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[14]
+	mi := &file_fileservice_fileservice_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +1061,7 @@ func (x *MakeDirectoryRequest) String() string {
 func (*MakeDirectoryRequest) ProtoMessage() {}
 
 func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[14]
+	mi := &file_fileservice_fileservice_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +1074,7 @@ func (x *MakeDirectoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryRequest.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{14}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MakeDirectoryRequest) GetPath() string {
@@ -890,7 +1106,7 @@ type MakeDirectoryResponse struct {
 
 func (x *MakeDirectoryResponse) Reset() {
 	*x = MakeDirectoryResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[15]
+	mi := &file_fileservice_fileservice_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1118,7 @@ func (x *MakeDirectoryResponse) String() string {
 func (*MakeDirectoryResponse) ProtoMessage() {}
 
 func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[15]
+	mi := &file_fileservice_fileservice_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1131,7 @@ func (x *MakeDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MakeDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*MakeDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{15}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{19}
 }
 
 type RemoveRequest struct {
@@ -927,7 +1143,7 @@ type RemoveRequest struct {
 
 func (x *RemoveRequest) Reset() {
 	*x = RemoveRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[16]
+	mi := &file_fileservice_fileservice_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1155,7 @@ func (x *RemoveRequest) String() string {
 func (*RemoveRequest) ProtoMessage() {}
 
 func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[16]
+	mi := &file_fileservice_fileservice_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1168,7 @@ func (x *RemoveRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveRequest.ProtoReflect.Descriptor instead.
 func (*RemoveRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{16}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RemoveRequest) GetPath() string {
@@ -970,7 +1186,7 @@ type RemoveResponse struct {
 
 func (x *RemoveResponse) Reset() {
 	*x = RemoveResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[17]
+	mi := &file_fileservice_fileservice_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -982,7 +1198,7 @@ func (x *RemoveResponse) String() string {
 func (*RemoveResponse) ProtoMessage() {}
 
 func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[17]
+	mi := &file_fileservice_fileservice_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -995,7 +1211,7 @@ func (x *RemoveResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveResponse.ProtoReflect.Descriptor instead.
 func (*RemoveResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{17}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{21}
 }
 
 type RenameRequest struct {
@@ -1010,7 +1226,7 @@ type RenameRequest struct {
 
 func (x *RenameRequest) Reset() {
 	*x = RenameRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[18]
+	mi := &file_fileservice_fileservice_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1238,7 @@ func (x *RenameRequest) String() string {
 func (*RenameRequest) ProtoMessage() {}
 
 func (x *RenameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[18]
+	mi := &file_fileservice_fileservice_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1251,7 @@ func (x *RenameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameRequest.ProtoReflect.Descriptor instead.
 func (*RenameRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{18}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RenameRequest) GetPath() string {
@@ -1067,7 +1283,7 @@ type RenameResponse struct {
 
 func (x *RenameResponse) Reset() {
 	*x = RenameResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[19]
+	mi := &file_fileservice_fileservice_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1295,7 @@ func (x *RenameResponse) String() string {
 func (*RenameResponse) ProtoMessage() {}
 
 func (x *RenameResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[19]
+	mi := &file_fileservice_fileservice_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1308,7 @@ func (x *RenameResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenameResponse.ProtoReflect.Descriptor instead.
 func (*RenameResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{19}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{23}
 }
 
 // SetAttributesRequest sets the attributes that are present.
@@ -1108,7 +1324,7 @@ type SetAttributesRequest struct {
 
 func (x *SetAttributesRequest) Reset() {
 	*x = SetAttributesRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[20]
+	mi := &file_fileservice_fileservice_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1120,7 +1336,7 @@ func (x *SetAttributesRequest) String() string {
 func (*SetAttributesRequest) ProtoMessage() {}
 
 func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[20]
+	mi := &file_fileservice_fileservice_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1133,7 +1349,7 @@ func (x *SetAttributesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesRequest.ProtoReflect.Descriptor instead.
 func (*SetAttributesRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{20}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SetAttributesRequest) GetPath() string {
@@ -1172,7 +1388,7 @@ type SetAttributesResponse struct {
 
 func (x *SetAttributesResponse) Reset() {
 	*x = SetAttributesResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[21]
+	mi := &file_fileservice_fileservice_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1184,7 +1400,7 @@ func (x *SetAttributesResponse) String() string {
 func (*SetAttributesResponse) ProtoMessage() {}
 
 func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[21]
+	mi := &file_fileservice_fileservice_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1197,7 +1413,7 @@ func (x *SetAttributesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetAttributesResponse.ProtoReflect.Descriptor instead.
 func (*SetAttributesResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{21}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{25}
 }
 
 type SyncDirectoryRequest struct {
@@ -1209,7 +1425,7 @@ type SyncDirectoryRequest struct {
 
 func (x *SyncDirectoryRequest) Reset() {
 	*x = SyncDirectoryRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[22]
+	mi := &file_fileservice_fileservice_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1221,7 +1437,7 @@ func (x *SyncDirectoryRequest) String() string {
 func (*SyncDirectoryRequest) ProtoMessage() {}
 
 func (x *SyncDirectoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[22]
+	mi := &file_fileservice_fileservice_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1234,7 +1450,7 @@ func (x *SyncDirectoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDirectoryRequest.ProtoReflect.Descriptor instead.
 func (*SyncDirectoryRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{22}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SyncDirectoryRequest) GetPath() string {
@@ -1252,7 +1468,7 @@ type SyncDirectoryResponse struct {
 
 func (x *SyncDirectoryResponse) Reset() {
 	*x = SyncDirectoryResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[23]
+	mi := &file_fileservice_fileservice_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1264,7 +1480,7 @@ func (x *SyncDirectoryResponse) String() string {
 func (*SyncDirectoryResponse) ProtoMessage() {}
 
 func (x *SyncDirectoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[23]
+	mi := &file_fileservice_fileservice_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1277,7 +1493,7 @@ func (x *SyncDirectoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDirectoryResponse.ProtoReflect.Descriptor instead.
 func (*SyncDirectoryResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{23}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{27}
 }
 
 type QueryWriteStatusRequest struct {
@@ -1293,7 +1509,7 @@ type QueryWriteStatusRequest struct {
 
 func (x *QueryWriteStatusRequest) Reset() {
 	*x = QueryWriteStatusRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[24]
+	mi := &file_fileservice_fileservice_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1521,7 @@ func (x *QueryWriteStatusRequest) String() string {
 func (*QueryWriteStatusRequest) ProtoMessage() {}
 
 func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[24]
+	mi := &file_fileservice_fileservice_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1534,7 @@ func (x *QueryWriteStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusRequest.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{24}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *QueryWriteStatusRequest) GetPath() string {
@@ -1352,7 +1568,7 @@ type QueryWriteStatusResponse struct {
 
 func (x *QueryWriteStatusResponse) Reset() {
 	*x = QueryWriteStatusResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[25]
+	mi := &file_fileservice_fileservice_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1580,7 @@ func (x *QueryWriteStatusResponse) String() string {
 func (*QueryWriteStatusResponse) ProtoMessage() {}
 
 func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[25]
+	mi := &file_fileservice_fileservice_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1593,7 @@ func (x *QueryWriteStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryWriteStatusResponse.ProtoReflect.Descriptor instead.
 func (*QueryWriteStatusResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{25}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *QueryWriteStatusResponse) GetCommitted() []*BlockRange {
@@ -1398,7 +1614,7 @@ type BlockRange struct {
 
 func (x *BlockRange) Reset() {
 	*x = BlockRange{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[26]
+	mi := &file_fileservice_fileservice_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1626,7 @@ func (x *BlockRange) String() string {
 func (*BlockRange) ProtoMessage() {}
 
 func (x *BlockRange) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[26]
+	mi := &file_fileservice_fileservice_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1639,7 @@ func (x *BlockRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockRange.ProtoReflect.Descriptor instead.
 func (*BlockRange) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{26}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *BlockRange) GetFirstBlock() int64 {
@@ -1459,7 +1675,7 @@ type WriteRequest struct {
 
 func (x *WriteRequest) Reset() {
 	*x = WriteRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[27]
+	mi := &file_fileservice_fileservice_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1687,7 @@ func (x *WriteRequest) String() string {
 func (*WriteRequest) ProtoMessage() {}
 
 func (x *WriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[27]
+	mi := &file_fileservice_fileservice_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1700,7 @@ func (x *WriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteRequest.ProtoReflect.Descriptor instead.
 func (*WriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{27}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WriteRequest) GetPath() string {
@@ -1539,7 +1755,7 @@ type WriteResponse struct {
 
 func (x *WriteResponse) Reset() {
 	*x = WriteResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[28]
+	mi := &file_fileservice_fileservice_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1767,7 @@ func (x *WriteResponse) String() string {
 func (*WriteResponse) ProtoMessage() {}
 
 func (x *WriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[28]
+	mi := &file_fileservice_fileservice_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1780,7 @@ func (x *WriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteResponse.ProtoReflect.Descriptor instead.
 func (*WriteResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{28}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WriteResponse) GetWritten() int64 {
@@ -1590,7 +1806,7 @@ type FinishWriteRequest struct {
 
 func (x *FinishWriteRequest) Reset() {
 	*x = FinishWriteRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[29]
+	mi := &file_fileservice_fileservice_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1818,7 @@ func (x *FinishWriteRequest) String() string {
 func (*FinishWriteRequest) ProtoMessage() {}
 
 func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[29]
+	mi := &file_fileservice_fileservice_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1831,7 @@ func (x *FinishWriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FinishWriteRequest.ProtoReflect.Descriptor instead.
 func (*FinishWriteRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{29}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FinishWriteRequest) GetPath() string {
@@ -1653,6 +1869,103 @@ func (x *FinishWriteRequest) GetOverwrite() bool {
 	return false
 }
 
+type AbandonWriteRequest struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Path    string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Version *Version               `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
+	// Remove what the server has received. Otherwise a later upload of the version can go on with it.
+	Discard       bool `protobuf:"varint,3,opt,name=discard,proto3" json:"discard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbandonWriteRequest) Reset() {
+	*x = AbandonWriteRequest{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbandonWriteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbandonWriteRequest) ProtoMessage() {}
+
+func (x *AbandonWriteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbandonWriteRequest.ProtoReflect.Descriptor instead.
+func (*AbandonWriteRequest) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *AbandonWriteRequest) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *AbandonWriteRequest) GetVersion() *Version {
+	if x != nil {
+		return x.Version
+	}
+	return nil
+}
+
+func (x *AbandonWriteRequest) GetDiscard() bool {
+	if x != nil {
+		return x.Discard
+	}
+	return false
+}
+
+type AbandonWriteResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AbandonWriteResponse) Reset() {
+	*x = AbandonWriteResponse{}
+	mi := &file_fileservice_fileservice_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AbandonWriteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AbandonWriteResponse) ProtoMessage() {}
+
+func (x *AbandonWriteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_fileservice_fileservice_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AbandonWriteResponse.ProtoReflect.Descriptor instead.
+func (*AbandonWriteResponse) Descriptor() ([]byte, []int) {
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{35}
+}
+
 // SmallFiles are files that a client sends in one message of package exchange, into one directory. The data of the
 // message is their concatenated contents. The server responds when each of them is on the disk under its name, or has
 // failed.
@@ -1669,7 +1982,7 @@ type SmallFiles struct {
 
 func (x *SmallFiles) Reset() {
 	*x = SmallFiles{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[30]
+	mi := &file_fileservice_fileservice_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1681,7 +1994,7 @@ func (x *SmallFiles) String() string {
 func (*SmallFiles) ProtoMessage() {}
 
 func (x *SmallFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[30]
+	mi := &file_fileservice_fileservice_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1694,7 +2007,7 @@ func (x *SmallFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SmallFiles.ProtoReflect.Descriptor instead.
 func (*SmallFiles) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{30}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SmallFiles) GetDirectory() string {
@@ -1734,7 +2047,7 @@ type SmallFile struct {
 
 func (x *SmallFile) Reset() {
 	*x = SmallFile{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[31]
+	mi := &file_fileservice_fileservice_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1746,7 +2059,7 @@ func (x *SmallFile) String() string {
 func (*SmallFile) ProtoMessage() {}
 
 func (x *SmallFile) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[31]
+	mi := &file_fileservice_fileservice_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1759,7 +2072,7 @@ func (x *SmallFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SmallFile.ProtoReflect.Descriptor instead.
 func (*SmallFile) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{31}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SmallFile) GetName() string {
@@ -1800,7 +2113,7 @@ type SmallFileResults struct {
 
 func (x *SmallFileResults) Reset() {
 	*x = SmallFileResults{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[32]
+	mi := &file_fileservice_fileservice_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +2125,7 @@ func (x *SmallFileResults) String() string {
 func (*SmallFileResults) ProtoMessage() {}
 
 func (x *SmallFileResults) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[32]
+	mi := &file_fileservice_fileservice_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +2138,7 @@ func (x *SmallFileResults) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SmallFileResults.ProtoReflect.Descriptor instead.
 func (*SmallFileResults) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{32}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *SmallFileResults) GetFiles() []*SmallFileResult {
@@ -1845,7 +2158,7 @@ type SmallFileResult struct {
 
 func (x *SmallFileResult) Reset() {
 	*x = SmallFileResult{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[33]
+	mi := &file_fileservice_fileservice_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +2170,7 @@ func (x *SmallFileResult) String() string {
 func (*SmallFileResult) ProtoMessage() {}
 
 func (x *SmallFileResult) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[33]
+	mi := &file_fileservice_fileservice_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +2183,7 @@ func (x *SmallFileResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SmallFileResult.ProtoReflect.Descriptor instead.
 func (*SmallFileResult) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{33}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SmallFileResult) GetError() *status.Status {
@@ -1896,7 +2209,7 @@ type OpenDraftRequest struct {
 
 func (x *OpenDraftRequest) Reset() {
 	*x = OpenDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[34]
+	mi := &file_fileservice_fileservice_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1908,7 +2221,7 @@ func (x *OpenDraftRequest) String() string {
 func (*OpenDraftRequest) ProtoMessage() {}
 
 func (x *OpenDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[34]
+	mi := &file_fileservice_fileservice_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1921,7 +2234,7 @@ func (x *OpenDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDraftRequest.ProtoReflect.Descriptor instead.
 func (*OpenDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{34}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OpenDraftRequest) GetPath() string {
@@ -1975,7 +2288,7 @@ type OpenDraftResponse struct {
 
 func (x *OpenDraftResponse) Reset() {
 	*x = OpenDraftResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[35]
+	mi := &file_fileservice_fileservice_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +2300,7 @@ func (x *OpenDraftResponse) String() string {
 func (*OpenDraftResponse) ProtoMessage() {}
 
 func (x *OpenDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[35]
+	mi := &file_fileservice_fileservice_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +2313,7 @@ func (x *OpenDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenDraftResponse.ProtoReflect.Descriptor instead.
 func (*OpenDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{35}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *OpenDraftResponse) GetDraft() []byte {
@@ -2046,7 +2359,7 @@ type ChangeDraftRequest struct {
 
 func (x *ChangeDraftRequest) Reset() {
 	*x = ChangeDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[36]
+	mi := &file_fileservice_fileservice_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2058,7 +2371,7 @@ func (x *ChangeDraftRequest) String() string {
 func (*ChangeDraftRequest) ProtoMessage() {}
 
 func (x *ChangeDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[36]
+	mi := &file_fileservice_fileservice_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2071,7 +2384,7 @@ func (x *ChangeDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDraftRequest.ProtoReflect.Descriptor instead.
 func (*ChangeDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{36}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ChangeDraftRequest) GetDraft() []byte {
@@ -2117,7 +2430,7 @@ type ChangeDraftResponse struct {
 
 func (x *ChangeDraftResponse) Reset() {
 	*x = ChangeDraftResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[37]
+	mi := &file_fileservice_fileservice_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2442,7 @@ func (x *ChangeDraftResponse) String() string {
 func (*ChangeDraftResponse) ProtoMessage() {}
 
 func (x *ChangeDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[37]
+	mi := &file_fileservice_fileservice_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2142,7 +2455,7 @@ func (x *ChangeDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeDraftResponse.ProtoReflect.Descriptor instead.
 func (*ChangeDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{37}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{43}
 }
 
 type SyncDraftRequest struct {
@@ -2154,7 +2467,7 @@ type SyncDraftRequest struct {
 
 func (x *SyncDraftRequest) Reset() {
 	*x = SyncDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[38]
+	mi := &file_fileservice_fileservice_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2166,7 +2479,7 @@ func (x *SyncDraftRequest) String() string {
 func (*SyncDraftRequest) ProtoMessage() {}
 
 func (x *SyncDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[38]
+	mi := &file_fileservice_fileservice_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2179,7 +2492,7 @@ func (x *SyncDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SyncDraftRequest.ProtoReflect.Descriptor instead.
 func (*SyncDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{38}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SyncDraftRequest) GetDraft() []byte {
@@ -2201,7 +2514,7 @@ type PublishDraftRequest struct {
 
 func (x *PublishDraftRequest) Reset() {
 	*x = PublishDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[39]
+	mi := &file_fileservice_fileservice_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2526,7 @@ func (x *PublishDraftRequest) String() string {
 func (*PublishDraftRequest) ProtoMessage() {}
 
 func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[39]
+	mi := &file_fileservice_fileservice_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2539,7 @@ func (x *PublishDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishDraftRequest.ProtoReflect.Descriptor instead.
 func (*PublishDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{39}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *PublishDraftRequest) GetDraft() []byte {
@@ -2259,7 +2572,7 @@ type DropDraftRequest struct {
 
 func (x *DropDraftRequest) Reset() {
 	*x = DropDraftRequest{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[40]
+	mi := &file_fileservice_fileservice_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +2584,7 @@ func (x *DropDraftRequest) String() string {
 func (*DropDraftRequest) ProtoMessage() {}
 
 func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[40]
+	mi := &file_fileservice_fileservice_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +2597,7 @@ func (x *DropDraftRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftRequest.ProtoReflect.Descriptor instead.
 func (*DropDraftRequest) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{40}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DropDraftRequest) GetDraft() []byte {
@@ -2302,7 +2615,7 @@ type DropDraftResponse struct {
 
 func (x *DropDraftResponse) Reset() {
 	*x = DropDraftResponse{}
-	mi := &file_fileservice_fileservice_proto_msgTypes[41]
+	mi := &file_fileservice_fileservice_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2314,7 +2627,7 @@ func (x *DropDraftResponse) String() string {
 func (*DropDraftResponse) ProtoMessage() {}
 
 func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_fileservice_fileservice_proto_msgTypes[41]
+	mi := &file_fileservice_fileservice_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2327,7 +2640,7 @@ func (x *DropDraftResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropDraftResponse.ProtoReflect.Descriptor instead.
 func (*DropDraftResponse) Descriptor() ([]byte, []int) {
-	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{41}
+	return file_fileservice_fileservice_proto_rawDescGZIP(), []int{47}
 }
 
 var File_fileservice_fileservice_proto protoreflect.FileDescriptor
@@ -2348,7 +2661,7 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\aVersion\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12,\n" +
 	"\x12modified_unix_nano\x18\x02 \x01(\x10R\x10modifiedUnixNano\x12\x10\n" +
-	"\x03tag\x18\x03 \x01(\x06R\x03tag\"\xbe\x01\n" +
+	"\x03tag\x18\x03 \x01(\x06R\x03tag\"\xdf\x01\n" +
 	"\x05Entry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04mode\x18\x02 \x01(\rR\x04mode\x129\n" +
@@ -2356,7 +2669,9 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\x05inode\x18\x04 \x01(\x04R\x05inode\x12\x1f\n" +
 	"\vlink_length\x18\x05 \x01(\rR\n" +
 	"linkLength\x12\x1b\n" +
-	"\ttime_step\x18\x06 \x01(\x03R\btimeStep\"\x1f\n" +
+	"\ttime_step\x18\x06 \x01(\x03R\btimeStep\x12\x1f\n" +
+	"\vfile_system\x18\a \x01(\x06R\n" +
+	"fileSystem\"\x1f\n" +
 	"\aFailure\x12\x14\n" +
 	"\x05errno\x18\x01 \x01(\tR\x05errno\"!\n" +
 	"\vStatRequest\x12\x12\n" +
@@ -2383,7 +2698,20 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\x06offset\x18\x03 \x01(\x03R\x06offset\x12\x16\n" +
 	"\x06length\x18\x04 \x01(\x03R\x06length\"\"\n" +
 	"\fReadResponse\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"j\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"d\n" +
+	"\n" +
+	"SumRequest\x12\x1c\n" +
+	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x128\n" +
+	"\x05files\x18\x02 \x03(\v2\".culvert.fileservice.v1.SummedFileR\x05files\"[\n" +
+	"\n" +
+	"SummedFile\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x129\n" +
+	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\"F\n" +
+	"\vSumResponse\x127\n" +
+	"\x05files\x18\x01 \x03(\v2!.culvert.fileservice.v1.SumResultR\x05files\"I\n" +
+	"\tSumResult\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\fR\x04hash\x12(\n" +
+	"\x05error\x18\x02 \x01(\v2\x12.google.rpc.StatusR\x05error\"j\n" +
 	"\x14MakeDirectoryRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12 \n" +
 	"\vpermissions\x18\x02 \x01(\rR\vpermissions\x12\x1c\n" +
@@ -2434,7 +2762,12 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x12\n" +
 	"\x04hash\x18\x03 \x01(\fR\x04hash\x12 \n" +
 	"\vpermissions\x18\x04 \x01(\rR\vpermissions\x12\x1c\n" +
-	"\toverwrite\x18\x05 \x01(\bR\toverwrite\"\x81\x01\n" +
+	"\toverwrite\x18\x05 \x01(\bR\toverwrite\"~\n" +
+	"\x13AbandonWriteRequest\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x129\n" +
+	"\aversion\x18\x02 \x01(\v2\x1f.culvert.fileservice.v1.VersionR\aversion\x12\x18\n" +
+	"\adiscard\x18\x03 \x01(\bR\adiscard\"\x16\n" +
+	"\x14AbandonWriteResponse\"\x81\x01\n" +
 	"\n" +
 	"SmallFiles\x12\x1c\n" +
 	"\tdirectory\x18\x01 \x01(\tR\tdirectory\x12\x1c\n" +
@@ -2479,14 +2812,15 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\areplace\x18\x03 \x01(\bR\areplace\"(\n" +
 	"\x10DropDraftRequest\x12\x14\n" +
 	"\x05draft\x18\x01 \x01(\fR\x05draft\"\x13\n" +
-	"\x11DropDraftResponse2\xa4\x0e\n" +
+	"\x11DropDraftResponse2\xdf\x0f\n" +
 	"\vFileService\x12g\n" +
 	"\x0fGetCapabilities\x12..culvert.fileservice.v1.GetCapabilitiesRequest\x1a$.culvert.fileservice.v1.Capabilities\x12J\n" +
 	"\x04Stat\x12#.culvert.fileservice.v1.StatRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12]\n" +
 	"\bReadLink\x12'.culvert.fileservice.v1.ReadLinkRequest\x1a(.culvert.fileservice.v1.ReadLinkResponse\x12T\n" +
 	"\x05Space\x12$.culvert.fileservice.v1.SpaceRequest\x1a%.culvert.fileservice.v1.SpaceResponse\x12S\n" +
 	"\x04List\x12#.culvert.fileservice.v1.ListRequest\x1a$.culvert.fileservice.v1.ListResponse0\x01\x12S\n" +
-	"\x04Read\x12#.culvert.fileservice.v1.ReadRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12l\n" +
+	"\x04Read\x12#.culvert.fileservice.v1.ReadRequest\x1a$.culvert.fileservice.v1.ReadResponse0\x01\x12N\n" +
+	"\x03Sum\x12\".culvert.fileservice.v1.SumRequest\x1a#.culvert.fileservice.v1.SumResponse\x12l\n" +
 	"\rMakeDirectory\x12,.culvert.fileservice.v1.MakeDirectoryRequest\x1a-.culvert.fileservice.v1.MakeDirectoryResponse\x12W\n" +
 	"\x06Remove\x12%.culvert.fileservice.v1.RemoveRequest\x1a&.culvert.fileservice.v1.RemoveResponse\x12W\n" +
 	"\x06Rename\x12%.culvert.fileservice.v1.RenameRequest\x1a&.culvert.fileservice.v1.RenameResponse\x12l\n" +
@@ -2494,7 +2828,8 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\rSyncDirectory\x12,.culvert.fileservice.v1.SyncDirectoryRequest\x1a-.culvert.fileservice.v1.SyncDirectoryResponse\x12u\n" +
 	"\x10QueryWriteStatus\x12/.culvert.fileservice.v1.QueryWriteStatusRequest\x1a0.culvert.fileservice.v1.QueryWriteStatusResponse\x12V\n" +
 	"\x05Write\x12$.culvert.fileservice.v1.WriteRequest\x1a%.culvert.fileservice.v1.WriteResponse(\x01\x12X\n" +
-	"\vFinishWrite\x12*.culvert.fileservice.v1.FinishWriteRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12`\n" +
+	"\vFinishWrite\x12*.culvert.fileservice.v1.FinishWriteRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12i\n" +
+	"\fAbandonWrite\x12+.culvert.fileservice.v1.AbandonWriteRequest\x1a,.culvert.fileservice.v1.AbandonWriteResponse\x12`\n" +
 	"\tOpenDraft\x12(.culvert.fileservice.v1.OpenDraftRequest\x1a).culvert.fileservice.v1.OpenDraftResponse\x12f\n" +
 	"\vChangeDraft\x12*.culvert.fileservice.v1.ChangeDraftRequest\x1a+.culvert.fileservice.v1.ChangeDraftResponse\x12T\n" +
 	"\tSyncDraft\x12(.culvert.fileservice.v1.SyncDraftRequest\x1a\x1d.culvert.fileservice.v1.Entry\x12Z\n" +
@@ -2513,7 +2848,7 @@ func file_fileservice_fileservice_proto_rawDescGZIP() []byte {
 	return file_fileservice_fileservice_proto_rawDescData
 }
 
-var file_fileservice_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_fileservice_fileservice_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
 var file_fileservice_fileservice_proto_goTypes = []any{
 	(*GetCapabilitiesRequest)(nil),   // 0: culvert.fileservice.v1.GetCapabilitiesRequest
 	(*Capabilities)(nil),             // 1: culvert.fileservice.v1.Capabilities
@@ -2529,92 +2864,107 @@ var file_fileservice_fileservice_proto_goTypes = []any{
 	(*ListResponse)(nil),             // 11: culvert.fileservice.v1.ListResponse
 	(*ReadRequest)(nil),              // 12: culvert.fileservice.v1.ReadRequest
 	(*ReadResponse)(nil),             // 13: culvert.fileservice.v1.ReadResponse
-	(*MakeDirectoryRequest)(nil),     // 14: culvert.fileservice.v1.MakeDirectoryRequest
-	(*MakeDirectoryResponse)(nil),    // 15: culvert.fileservice.v1.MakeDirectoryResponse
-	(*RemoveRequest)(nil),            // 16: culvert.fileservice.v1.RemoveRequest
-	(*RemoveResponse)(nil),           // 17: culvert.fileservice.v1.RemoveResponse
-	(*RenameRequest)(nil),            // 18: culvert.fileservice.v1.RenameRequest
-	(*RenameResponse)(nil),           // 19: culvert.fileservice.v1.RenameResponse
-	(*SetAttributesRequest)(nil),     // 20: culvert.fileservice.v1.SetAttributesRequest
-	(*SetAttributesResponse)(nil),    // 21: culvert.fileservice.v1.SetAttributesResponse
-	(*SyncDirectoryRequest)(nil),     // 22: culvert.fileservice.v1.SyncDirectoryRequest
-	(*SyncDirectoryResponse)(nil),    // 23: culvert.fileservice.v1.SyncDirectoryResponse
-	(*QueryWriteStatusRequest)(nil),  // 24: culvert.fileservice.v1.QueryWriteStatusRequest
-	(*QueryWriteStatusResponse)(nil), // 25: culvert.fileservice.v1.QueryWriteStatusResponse
-	(*BlockRange)(nil),               // 26: culvert.fileservice.v1.BlockRange
-	(*WriteRequest)(nil),             // 27: culvert.fileservice.v1.WriteRequest
-	(*WriteResponse)(nil),            // 28: culvert.fileservice.v1.WriteResponse
-	(*FinishWriteRequest)(nil),       // 29: culvert.fileservice.v1.FinishWriteRequest
-	(*SmallFiles)(nil),               // 30: culvert.fileservice.v1.SmallFiles
-	(*SmallFile)(nil),                // 31: culvert.fileservice.v1.SmallFile
-	(*SmallFileResults)(nil),         // 32: culvert.fileservice.v1.SmallFileResults
-	(*SmallFileResult)(nil),          // 33: culvert.fileservice.v1.SmallFileResult
-	(*OpenDraftRequest)(nil),         // 34: culvert.fileservice.v1.OpenDraftRequest
-	(*OpenDraftResponse)(nil),        // 35: culvert.fileservice.v1.OpenDraftResponse
-	(*ChangeDraftRequest)(nil),       // 36: culvert.fileservice.v1.ChangeDraftRequest
-	(*ChangeDraftResponse)(nil),      // 37: culvert.fileservice.v1.ChangeDraftResponse
-	(*SyncDraftRequest)(nil),         // 38: culvert.fileservice.v1.SyncDraftRequest
-	(*PublishDraftRequest)(nil),      // 39: culvert.fileservice.v1.PublishDraftRequest
-	(*DropDraftRequest)(nil),         // 40: culvert.fileservice.v1.DropDraftRequest
-	(*DropDraftResponse)(nil),        // 41: culvert.fileservice.v1.DropDraftResponse
-	(*status.Status)(nil),            // 42: google.rpc.Status
+	(*SumRequest)(nil),               // 14: culvert.fileservice.v1.SumRequest
+	(*SummedFile)(nil),               // 15: culvert.fileservice.v1.SummedFile
+	(*SumResponse)(nil),              // 16: culvert.fileservice.v1.SumResponse
+	(*SumResult)(nil),                // 17: culvert.fileservice.v1.SumResult
+	(*MakeDirectoryRequest)(nil),     // 18: culvert.fileservice.v1.MakeDirectoryRequest
+	(*MakeDirectoryResponse)(nil),    // 19: culvert.fileservice.v1.MakeDirectoryResponse
+	(*RemoveRequest)(nil),            // 20: culvert.fileservice.v1.RemoveRequest
+	(*RemoveResponse)(nil),           // 21: culvert.fileservice.v1.RemoveResponse
+	(*RenameRequest)(nil),            // 22: culvert.fileservice.v1.RenameRequest
+	(*RenameResponse)(nil),           // 23: culvert.fileservice.v1.RenameResponse
+	(*SetAttributesRequest)(nil),     // 24: culvert.fileservice.v1.SetAttributesRequest
+	(*SetAttributesResponse)(nil),    // 25: culvert.fileservice.v1.SetAttributesResponse
+	(*SyncDirectoryRequest)(nil),     // 26: culvert.fileservice.v1.SyncDirectoryRequest
+	(*SyncDirectoryResponse)(nil),    // 27: culvert.fileservice.v1.SyncDirectoryResponse
+	(*QueryWriteStatusRequest)(nil),  // 28: culvert.fileservice.v1.QueryWriteStatusRequest
+	(*QueryWriteStatusResponse)(nil), // 29: culvert.fileservice.v1.QueryWriteStatusResponse
+	(*BlockRange)(nil),               // 30: culvert.fileservice.v1.BlockRange
+	(*WriteRequest)(nil),             // 31: culvert.fileservice.v1.WriteRequest
+	(*WriteResponse)(nil),            // 32: culvert.fileservice.v1.WriteResponse
+	(*FinishWriteRequest)(nil),       // 33: culvert.fileservice.v1.FinishWriteRequest
+	(*AbandonWriteRequest)(nil),      // 34: culvert.fileservice.v1.AbandonWriteRequest
+	(*AbandonWriteResponse)(nil),     // 35: culvert.fileservice.v1.AbandonWriteResponse
+	(*SmallFiles)(nil),               // 36: culvert.fileservice.v1.SmallFiles
+	(*SmallFile)(nil),                // 37: culvert.fileservice.v1.SmallFile
+	(*SmallFileResults)(nil),         // 38: culvert.fileservice.v1.SmallFileResults
+	(*SmallFileResult)(nil),          // 39: culvert.fileservice.v1.SmallFileResult
+	(*OpenDraftRequest)(nil),         // 40: culvert.fileservice.v1.OpenDraftRequest
+	(*OpenDraftResponse)(nil),        // 41: culvert.fileservice.v1.OpenDraftResponse
+	(*ChangeDraftRequest)(nil),       // 42: culvert.fileservice.v1.ChangeDraftRequest
+	(*ChangeDraftResponse)(nil),      // 43: culvert.fileservice.v1.ChangeDraftResponse
+	(*SyncDraftRequest)(nil),         // 44: culvert.fileservice.v1.SyncDraftRequest
+	(*PublishDraftRequest)(nil),      // 45: culvert.fileservice.v1.PublishDraftRequest
+	(*DropDraftRequest)(nil),         // 46: culvert.fileservice.v1.DropDraftRequest
+	(*DropDraftResponse)(nil),        // 47: culvert.fileservice.v1.DropDraftResponse
+	(*status.Status)(nil),            // 48: google.rpc.Status
 }
 var file_fileservice_fileservice_proto_depIdxs = []int32{
 	2,  // 0: culvert.fileservice.v1.Entry.version:type_name -> culvert.fileservice.v1.Version
 	3,  // 1: culvert.fileservice.v1.ListResponse.entries:type_name -> culvert.fileservice.v1.Entry
 	2,  // 2: culvert.fileservice.v1.ReadRequest.version:type_name -> culvert.fileservice.v1.Version
-	2,  // 3: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
-	26, // 4: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
-	2,  // 5: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	2,  // 6: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
-	31, // 7: culvert.fileservice.v1.SmallFiles.files:type_name -> culvert.fileservice.v1.SmallFile
-	2,  // 8: culvert.fileservice.v1.SmallFile.version:type_name -> culvert.fileservice.v1.Version
-	33, // 9: culvert.fileservice.v1.SmallFileResults.files:type_name -> culvert.fileservice.v1.SmallFileResult
-	42, // 10: culvert.fileservice.v1.SmallFileResult.error:type_name -> google.rpc.Status
-	3,  // 11: culvert.fileservice.v1.OpenDraftResponse.entry:type_name -> culvert.fileservice.v1.Entry
-	0,  // 12: culvert.fileservice.v1.FileService.GetCapabilities:input_type -> culvert.fileservice.v1.GetCapabilitiesRequest
-	5,  // 13: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
-	6,  // 14: culvert.fileservice.v1.FileService.ReadLink:input_type -> culvert.fileservice.v1.ReadLinkRequest
-	8,  // 15: culvert.fileservice.v1.FileService.Space:input_type -> culvert.fileservice.v1.SpaceRequest
-	10, // 16: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
-	12, // 17: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
-	14, // 18: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
-	16, // 19: culvert.fileservice.v1.FileService.Remove:input_type -> culvert.fileservice.v1.RemoveRequest
-	18, // 20: culvert.fileservice.v1.FileService.Rename:input_type -> culvert.fileservice.v1.RenameRequest
-	20, // 21: culvert.fileservice.v1.FileService.SetAttributes:input_type -> culvert.fileservice.v1.SetAttributesRequest
-	22, // 22: culvert.fileservice.v1.FileService.SyncDirectory:input_type -> culvert.fileservice.v1.SyncDirectoryRequest
-	24, // 23: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
-	27, // 24: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
-	29, // 25: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
-	34, // 26: culvert.fileservice.v1.FileService.OpenDraft:input_type -> culvert.fileservice.v1.OpenDraftRequest
-	36, // 27: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
-	38, // 28: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
-	39, // 29: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
-	40, // 30: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
-	1,  // 31: culvert.fileservice.v1.FileService.GetCapabilities:output_type -> culvert.fileservice.v1.Capabilities
-	3,  // 32: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
-	7,  // 33: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
-	9,  // 34: culvert.fileservice.v1.FileService.Space:output_type -> culvert.fileservice.v1.SpaceResponse
-	11, // 35: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
-	13, // 36: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
-	15, // 37: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
-	17, // 38: culvert.fileservice.v1.FileService.Remove:output_type -> culvert.fileservice.v1.RemoveResponse
-	19, // 39: culvert.fileservice.v1.FileService.Rename:output_type -> culvert.fileservice.v1.RenameResponse
-	21, // 40: culvert.fileservice.v1.FileService.SetAttributes:output_type -> culvert.fileservice.v1.SetAttributesResponse
-	23, // 41: culvert.fileservice.v1.FileService.SyncDirectory:output_type -> culvert.fileservice.v1.SyncDirectoryResponse
-	25, // 42: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
-	28, // 43: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
-	3,  // 44: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
-	35, // 45: culvert.fileservice.v1.FileService.OpenDraft:output_type -> culvert.fileservice.v1.OpenDraftResponse
-	37, // 46: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
-	3,  // 47: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.Entry
-	3,  // 48: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
-	41, // 49: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
-	31, // [31:50] is the sub-list for method output_type
-	12, // [12:31] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	15, // 3: culvert.fileservice.v1.SumRequest.files:type_name -> culvert.fileservice.v1.SummedFile
+	2,  // 4: culvert.fileservice.v1.SummedFile.version:type_name -> culvert.fileservice.v1.Version
+	17, // 5: culvert.fileservice.v1.SumResponse.files:type_name -> culvert.fileservice.v1.SumResult
+	48, // 6: culvert.fileservice.v1.SumResult.error:type_name -> google.rpc.Status
+	2,  // 7: culvert.fileservice.v1.QueryWriteStatusRequest.version:type_name -> culvert.fileservice.v1.Version
+	30, // 8: culvert.fileservice.v1.QueryWriteStatusResponse.committed:type_name -> culvert.fileservice.v1.BlockRange
+	2,  // 9: culvert.fileservice.v1.WriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	2,  // 10: culvert.fileservice.v1.FinishWriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	2,  // 11: culvert.fileservice.v1.AbandonWriteRequest.version:type_name -> culvert.fileservice.v1.Version
+	37, // 12: culvert.fileservice.v1.SmallFiles.files:type_name -> culvert.fileservice.v1.SmallFile
+	2,  // 13: culvert.fileservice.v1.SmallFile.version:type_name -> culvert.fileservice.v1.Version
+	39, // 14: culvert.fileservice.v1.SmallFileResults.files:type_name -> culvert.fileservice.v1.SmallFileResult
+	48, // 15: culvert.fileservice.v1.SmallFileResult.error:type_name -> google.rpc.Status
+	3,  // 16: culvert.fileservice.v1.OpenDraftResponse.entry:type_name -> culvert.fileservice.v1.Entry
+	0,  // 17: culvert.fileservice.v1.FileService.GetCapabilities:input_type -> culvert.fileservice.v1.GetCapabilitiesRequest
+	5,  // 18: culvert.fileservice.v1.FileService.Stat:input_type -> culvert.fileservice.v1.StatRequest
+	6,  // 19: culvert.fileservice.v1.FileService.ReadLink:input_type -> culvert.fileservice.v1.ReadLinkRequest
+	8,  // 20: culvert.fileservice.v1.FileService.Space:input_type -> culvert.fileservice.v1.SpaceRequest
+	10, // 21: culvert.fileservice.v1.FileService.List:input_type -> culvert.fileservice.v1.ListRequest
+	12, // 22: culvert.fileservice.v1.FileService.Read:input_type -> culvert.fileservice.v1.ReadRequest
+	14, // 23: culvert.fileservice.v1.FileService.Sum:input_type -> culvert.fileservice.v1.SumRequest
+	18, // 24: culvert.fileservice.v1.FileService.MakeDirectory:input_type -> culvert.fileservice.v1.MakeDirectoryRequest
+	20, // 25: culvert.fileservice.v1.FileService.Remove:input_type -> culvert.fileservice.v1.RemoveRequest
+	22, // 26: culvert.fileservice.v1.FileService.Rename:input_type -> culvert.fileservice.v1.RenameRequest
+	24, // 27: culvert.fileservice.v1.FileService.SetAttributes:input_type -> culvert.fileservice.v1.SetAttributesRequest
+	26, // 28: culvert.fileservice.v1.FileService.SyncDirectory:input_type -> culvert.fileservice.v1.SyncDirectoryRequest
+	28, // 29: culvert.fileservice.v1.FileService.QueryWriteStatus:input_type -> culvert.fileservice.v1.QueryWriteStatusRequest
+	31, // 30: culvert.fileservice.v1.FileService.Write:input_type -> culvert.fileservice.v1.WriteRequest
+	33, // 31: culvert.fileservice.v1.FileService.FinishWrite:input_type -> culvert.fileservice.v1.FinishWriteRequest
+	34, // 32: culvert.fileservice.v1.FileService.AbandonWrite:input_type -> culvert.fileservice.v1.AbandonWriteRequest
+	40, // 33: culvert.fileservice.v1.FileService.OpenDraft:input_type -> culvert.fileservice.v1.OpenDraftRequest
+	42, // 34: culvert.fileservice.v1.FileService.ChangeDraft:input_type -> culvert.fileservice.v1.ChangeDraftRequest
+	44, // 35: culvert.fileservice.v1.FileService.SyncDraft:input_type -> culvert.fileservice.v1.SyncDraftRequest
+	45, // 36: culvert.fileservice.v1.FileService.PublishDraft:input_type -> culvert.fileservice.v1.PublishDraftRequest
+	46, // 37: culvert.fileservice.v1.FileService.DropDraft:input_type -> culvert.fileservice.v1.DropDraftRequest
+	1,  // 38: culvert.fileservice.v1.FileService.GetCapabilities:output_type -> culvert.fileservice.v1.Capabilities
+	3,  // 39: culvert.fileservice.v1.FileService.Stat:output_type -> culvert.fileservice.v1.Entry
+	7,  // 40: culvert.fileservice.v1.FileService.ReadLink:output_type -> culvert.fileservice.v1.ReadLinkResponse
+	9,  // 41: culvert.fileservice.v1.FileService.Space:output_type -> culvert.fileservice.v1.SpaceResponse
+	11, // 42: culvert.fileservice.v1.FileService.List:output_type -> culvert.fileservice.v1.ListResponse
+	13, // 43: culvert.fileservice.v1.FileService.Read:output_type -> culvert.fileservice.v1.ReadResponse
+	16, // 44: culvert.fileservice.v1.FileService.Sum:output_type -> culvert.fileservice.v1.SumResponse
+	19, // 45: culvert.fileservice.v1.FileService.MakeDirectory:output_type -> culvert.fileservice.v1.MakeDirectoryResponse
+	21, // 46: culvert.fileservice.v1.FileService.Remove:output_type -> culvert.fileservice.v1.RemoveResponse
+	23, // 47: culvert.fileservice.v1.FileService.Rename:output_type -> culvert.fileservice.v1.RenameResponse
+	25, // 48: culvert.fileservice.v1.FileService.SetAttributes:output_type -> culvert.fileservice.v1.SetAttributesResponse
+	27, // 49: culvert.fileservice.v1.FileService.SyncDirectory:output_type -> culvert.fileservice.v1.SyncDirectoryResponse
+	29, // 50: culvert.fileservice.v1.FileService.QueryWriteStatus:output_type -> culvert.fileservice.v1.QueryWriteStatusResponse
+	32, // 51: culvert.fileservice.v1.FileService.Write:output_type -> culvert.fileservice.v1.WriteResponse
+	3,  // 52: culvert.fileservice.v1.FileService.FinishWrite:output_type -> culvert.fileservice.v1.Entry
+	35, // 53: culvert.fileservice.v1.FileService.AbandonWrite:output_type -> culvert.fileservice.v1.AbandonWriteResponse
+	41, // 54: culvert.fileservice.v1.FileService.OpenDraft:output_type -> culvert.fileservice.v1.OpenDraftResponse
+	43, // 55: culvert.fileservice.v1.FileService.ChangeDraft:output_type -> culvert.fileservice.v1.ChangeDraftResponse
+	3,  // 56: culvert.fileservice.v1.FileService.SyncDraft:output_type -> culvert.fileservice.v1.Entry
+	3,  // 57: culvert.fileservice.v1.FileService.PublishDraft:output_type -> culvert.fileservice.v1.Entry
+	47, // 58: culvert.fileservice.v1.FileService.DropDraft:output_type -> culvert.fileservice.v1.DropDraftResponse
+	38, // [38:59] is the sub-list for method output_type
+	17, // [17:38] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_fileservice_fileservice_proto_init() }
@@ -2622,15 +2972,15 @@ func file_fileservice_fileservice_proto_init() {
 	if File_fileservice_fileservice_proto != nil {
 		return
 	}
-	file_fileservice_fileservice_proto_msgTypes[20].OneofWrappers = []any{}
-	file_fileservice_fileservice_proto_msgTypes[36].OneofWrappers = []any{}
+	file_fileservice_fileservice_proto_msgTypes[24].OneofWrappers = []any{}
+	file_fileservice_fileservice_proto_msgTypes[42].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_fileservice_fileservice_proto_rawDesc), len(file_fileservice_fileservice_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   42,
+			NumMessages:   48,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

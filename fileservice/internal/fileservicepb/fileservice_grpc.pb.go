@@ -28,6 +28,7 @@ const (
 	FileService_Space_FullMethodName            = "/culvert.fileservice.v1.FileService/Space"
 	FileService_List_FullMethodName             = "/culvert.fileservice.v1.FileService/List"
 	FileService_Read_FullMethodName             = "/culvert.fileservice.v1.FileService/Read"
+	FileService_Sum_FullMethodName              = "/culvert.fileservice.v1.FileService/Sum"
 	FileService_MakeDirectory_FullMethodName    = "/culvert.fileservice.v1.FileService/MakeDirectory"
 	FileService_Remove_FullMethodName           = "/culvert.fileservice.v1.FileService/Remove"
 	FileService_Rename_FullMethodName           = "/culvert.fileservice.v1.FileService/Rename"
@@ -36,6 +37,7 @@ const (
 	FileService_QueryWriteStatus_FullMethodName = "/culvert.fileservice.v1.FileService/QueryWriteStatus"
 	FileService_Write_FullMethodName            = "/culvert.fileservice.v1.FileService/Write"
 	FileService_FinishWrite_FullMethodName      = "/culvert.fileservice.v1.FileService/FinishWrite"
+	FileService_AbandonWrite_FullMethodName     = "/culvert.fileservice.v1.FileService/AbandonWrite"
 	FileService_OpenDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/OpenDraft"
 	FileService_ChangeDraft_FullMethodName      = "/culvert.fileservice.v1.FileService/ChangeDraft"
 	FileService_SyncDraft_FullMethodName        = "/culvert.fileservice.v1.FileService/SyncDraft"
@@ -57,6 +59,8 @@ const (
 //
 // Programs that move many bytes use connections without gRPC, on the same port; see package exchange. Those carry what
 // Read and Write do, and small files.
+//
+// A server answers UNIMPLEMENTED to a call that it does not know: Sum and AbandonWrite are younger than the others.
 //
 // The sum of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed, in
 // 16 bytes, the most significant first. Blocks are counted from 0. The sum of a file of one block is the sum of that
@@ -82,6 +86,9 @@ type FileServiceClient interface {
 	// Read returns a range of a file or a draft, in order. If the request has a version, it returns no byte that was read
 	// after the file changed.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadResponse], error)
+	// Sum returns the sums of files in a directory. The server reads the files for that, so it may take long. A client compares the sums
+	// with those of its own files, instead of moving the files.
+	Sum(ctx context.Context, in *SumRequest, opts ...grpc.CallOption) (*SumResponse, error)
 	// MakeDirectory makes a directory. If a directory of that name exists, it succeeds unless exclusive is set.
 	MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error)
 	// Remove removes a file, a link, or an empty directory.
@@ -101,6 +108,10 @@ type FileServiceClient interface {
 	Write(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[WriteRequest, WriteResponse], error)
 	// FinishWrite commits all blocks, checks that their sums make the sum of the file, and gives the file its name.
 	FinishWrite(ctx context.Context, in *FinishWriteRequest, opts ...grpc.CallOption) (*Entry, error)
+	// AbandonWrite ends the upload of a version with which the client does not go on for now. Without the call, the
+	// server keeps the upload open for a while. If the path has a file of the version's size and time by now, the server
+	// removes what is left of any upload, unless other clients are sending.
+	AbandonWrite(ctx context.Context, in *AbandonWriteRequest, opts ...grpc.CallOption) (*AbandonWriteResponse, error)
 	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
 	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
 	// on it is in place. The server drops a draft, and ends the right to write a file in place, if no call names it for
@@ -204,6 +215,16 @@ func (c *fileServiceClient) Read(ctx context.Context, in *ReadRequest, opts ...g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadClient = grpc.ServerStreamingClient[ReadResponse]
 
+func (c *fileServiceClient) Sum(ctx context.Context, in *SumRequest, opts ...grpc.CallOption) (*SumResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SumResponse)
+	err := c.cc.Invoke(ctx, FileService_Sum_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *fileServiceClient) MakeDirectory(ctx context.Context, in *MakeDirectoryRequest, opts ...grpc.CallOption) (*MakeDirectoryResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(MakeDirectoryResponse)
@@ -287,6 +308,16 @@ func (c *fileServiceClient) FinishWrite(ctx context.Context, in *FinishWriteRequ
 	return out, nil
 }
 
+func (c *fileServiceClient) AbandonWrite(ctx context.Context, in *AbandonWriteRequest, opts ...grpc.CallOption) (*AbandonWriteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AbandonWriteResponse)
+	err := c.cc.Invoke(ctx, FileService_AbandonWrite_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *fileServiceClient) OpenDraft(ctx context.Context, in *OpenDraftRequest, opts ...grpc.CallOption) (*OpenDraftResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(OpenDraftResponse)
@@ -352,6 +383,8 @@ func (c *fileServiceClient) DropDraft(ctx context.Context, in *DropDraftRequest,
 // Programs that move many bytes use connections without gRPC, on the same port; see package exchange. Those carry what
 // Read and Write do, and small files.
 //
+// A server answers UNIMPLEMENTED to a call that it does not know: Sum and AbandonWrite are younger than the others.
+//
 // The sum of a block is XXH3-128 (github.com/Cyan4973/xxHash, release 0.8) with the number of the block as the seed, in
 // 16 bytes, the most significant first. Blocks are counted from 0. The sum of a file of one block is the sum of that
 // block. The sum of any other file is XXH3-128 of the sums of its blocks in order, with the seed 0. Sums detect
@@ -376,6 +409,9 @@ type FileServiceServer interface {
 	// Read returns a range of a file or a draft, in order. If the request has a version, it returns no byte that was read
 	// after the file changed.
 	Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error
+	// Sum returns the sums of files in a directory. The server reads the files for that, so it may take long. A client compares the sums
+	// with those of its own files, instead of moving the files.
+	Sum(context.Context, *SumRequest) (*SumResponse, error)
 	// MakeDirectory makes a directory. If a directory of that name exists, it succeeds unless exclusive is set.
 	MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error)
 	// Remove removes a file, a link, or an empty directory.
@@ -395,6 +431,10 @@ type FileServiceServer interface {
 	Write(grpc.ClientStreamingServer[WriteRequest, WriteResponse]) error
 	// FinishWrite commits all blocks, checks that their sums make the sum of the file, and gives the file its name.
 	FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error)
+	// AbandonWrite ends the upload of a version with which the client does not go on for now. Without the call, the
+	// server keeps the upload open for a while. If the path has a file of the version's size and time by now, the server
+	// removes what is left of any upload, unless other clients are sending.
+	AbandonWrite(context.Context, *AbandonWriteRequest) (*AbandonWriteResponse, error)
 	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
 	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
 	// on it is in place. The server drops a draft, and ends the right to write a file in place, if no call names it for
@@ -438,6 +478,9 @@ func (UnimplementedFileServiceServer) List(*ListRequest, grpc.ServerStreamingSer
 func (UnimplementedFileServiceServer) Read(*ReadRequest, grpc.ServerStreamingServer[ReadResponse]) error {
 	return status.Error(codes.Unimplemented, "method Read not implemented")
 }
+func (UnimplementedFileServiceServer) Sum(context.Context, *SumRequest) (*SumResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Sum not implemented")
+}
 func (UnimplementedFileServiceServer) MakeDirectory(context.Context, *MakeDirectoryRequest) (*MakeDirectoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method MakeDirectory not implemented")
 }
@@ -461,6 +504,9 @@ func (UnimplementedFileServiceServer) Write(grpc.ClientStreamingServer[WriteRequ
 }
 func (UnimplementedFileServiceServer) FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error) {
 	return nil, status.Error(codes.Unimplemented, "method FinishWrite not implemented")
+}
+func (UnimplementedFileServiceServer) AbandonWrite(context.Context, *AbandonWriteRequest) (*AbandonWriteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AbandonWrite not implemented")
 }
 func (UnimplementedFileServiceServer) OpenDraft(context.Context, *OpenDraftRequest) (*OpenDraftResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method OpenDraft not implemented")
@@ -591,6 +637,24 @@ func _FileService_Read_Handler(srv interface{}, stream grpc.ServerStream) error 
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type FileService_ReadServer = grpc.ServerStreamingServer[ReadResponse]
+
+func _FileService_Sum_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SumRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).Sum(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_Sum_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).Sum(ctx, req.(*SumRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 func _FileService_MakeDirectory_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(MakeDirectoryRequest)
@@ -725,6 +789,24 @@ func _FileService_FinishWrite_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _FileService_AbandonWrite_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AbandonWriteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FileServiceServer).AbandonWrite(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: FileService_AbandonWrite_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FileServiceServer).AbandonWrite(ctx, req.(*AbandonWriteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _FileService_OpenDraft_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(OpenDraftRequest)
 	if err := dec(in); err != nil {
@@ -839,6 +921,10 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _FileService_Space_Handler,
 		},
 		{
+			MethodName: "Sum",
+			Handler:    _FileService_Sum_Handler,
+		},
+		{
 			MethodName: "MakeDirectory",
 			Handler:    _FileService_MakeDirectory_Handler,
 		},
@@ -865,6 +951,10 @@ var FileService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "FinishWrite",
 			Handler:    _FileService_FinishWrite_Handler,
+		},
+		{
+			MethodName: "AbandonWrite",
+			Handler:    _FileService_AbandonWrite_Handler,
 		},
 		{
 			MethodName: "OpenDraft",

@@ -26,6 +26,7 @@ func EntryOf(name string, info fs.FileInfo) *pb.Entry {
 	return &pb.Entry{
 		Name: a.Name, Mode: PosixMode(a.Mode), Version: VersionMessage(a.Version), Inode: a.Inode,
 		TimeStep: int64(a.TimeStep), LinkLength: uint32(a.LinkLength),
+		FileSystem: a.FileSystem,
 	}
 }
 
@@ -35,6 +36,7 @@ func InfoOf(m *pb.Entry, name string) (*fileservice.Info, error) {
 	a := fileservice.Attributes{
 		Name: m.GetName(), Mode: fileMode(m.GetMode()), Version: VersionOf(m.GetVersion()),
 		Inode: m.GetInode(), LinkLength: int64(m.GetLinkLength()), TimeStep: time.Duration(m.GetTimeStep()),
+		FileSystem: m.GetFileSystem(),
 	}
 	switch {
 	case name == "" && !fileservice.IsName(a.Name):

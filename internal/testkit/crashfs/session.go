@@ -70,6 +70,12 @@ const (
 
 	// Stopped lets the operation succeed, but the program ends before it returns.
 	Stopped
+
+	// ReadOnly fails with EROFS and does nothing.
+	ReadOnly
+
+	// Denied fails with EACCES and does nothing.
+	Denied
 )
 
 // ErrStopped is the error of all operations after the program has ended.
@@ -107,6 +113,10 @@ func (s *Session) begin(kind Kind, name string) (fault Fault, err error) {
 		err = failure(kind, name, syscall.EIO)
 	case NoSpace:
 		err = failure(kind, name, syscall.ENOSPC)
+	case ReadOnly:
+		err = failure(kind, name, syscall.EROFS)
+	case Denied:
+		err = failure(kind, name, syscall.EACCES)
 	}
 	return fault, err
 }
@@ -299,7 +309,7 @@ func (s *Session) syncDir(at place, name string) error {
 			c.apply(d.synced)
 		}
 	}
-	if fault != NoSpace {
+	if err == nil || fault == IO {
 		d.changes = others
 	}
 	return s.end(fault, err)
