@@ -11,6 +11,9 @@ import (
 	"culvert/workers/internal/queue"
 )
 
+// MostSessions is the largest [Coordinator.MaxSessions].
+const MostSessions = 4096
+
 // Coordinator cuts the tables of an export into parts, waits until workers have written them, and writes the manifest.
 // If it dies, the workers go on, and another Coordinator of the same job takes its place.
 type Coordinator struct {
@@ -41,7 +44,7 @@ type Coordinator struct {
 	PartSize int64
 
 	// MaxSessions is how many connections to the database all workers together may have. Zero means any number. The
-	// coordinator has one more.
+	// coordinator has one more. It is at most [MostSessions], since each of these connections has a key in the queue.
 	MaxSessions int
 
 	// Resume goes on from the journal in the place if the queue does not know the job. Settings and PartSize must be as
@@ -76,6 +79,9 @@ var ErrCompleted = errors.New("workers: another coordinator has completed the ex
 // other files, or another export since the job began, it wraps [ErrOccupied]. If the snapshot is lost, it is a
 // [*LostError].
 func (c *Coordinator) Run(ctx context.Context) (m *manifest.Manifest, err error) {
+	if c.MaxSessions < 0 || c.MaxSessions > MostSessions {
+		return nil, fmt.Errorf("workers: MaxSessions is %d, and must be from 0 to %d", c.MaxSessions, MostSessions)
+	}
 	var holding source.Source // of the attempt before
 	defer func() {
 		if holding != nil {

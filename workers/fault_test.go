@@ -299,6 +299,10 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	f := newQuietFixture(t)
 	q := f.queue(t)
+	tooMany := workers.Coordinator{MaxSessions: workers.MostSessions + 1}
+	if m, err := tooMany.Run(t.Context()); err == nil || m != nil {
+		t.Errorf("%d sessions are accepted", tooMany.MaxSessions)
+	}
 	f.leave(t, q)
 	other := *f
 	other.PartSize *= 2

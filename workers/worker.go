@@ -342,7 +342,7 @@ func (r *run) admitted(ctx context.Context, name string) (worked bool, err error
 	if r.note.Sessions == 0 {
 		return r.connected(ctx, name)
 	}
-	keys := make([]string, r.note.Sessions)
+	keys := make([]string, min(r.note.Sessions, MostSessions))
 	for i := range keys {
 		keys[i] = fmt.Sprintf("%s.%d", sessionKeys, i)
 	}

@@ -46,7 +46,7 @@ func (f *ExportFlags) Add(cmd *cobra.Command) {
 		"go on with an export that has stopped; with =mixed, in a new snapshot if the old one is lost")
 	flags.Lookup("resume").NoOptDefVal = string(consistent)
 	flags.Var(command.Positive(&f.maxConnections), "max-connections",
-		"open at most `N` sessions of the database, in all workers together (default: any number)")
+		"open at most `N` sessions of the database, up to 4096, in all workers together (default: any number)")
 	f.replicas = 1
 	flags.Var(command.Positive(&f.replicas), "replicas",
 		"keep the queue of this export on `N` servers of the NATS cluster")
@@ -86,6 +86,9 @@ func (f *ExportFlags) Check() error {
 	switch {
 	case f.Workers > mostWorkers:
 		return command.Usagef("--workers is %d, and must be from 1 to %d", f.Workers, mostWorkers)
+	case f.maxConnections > workers.MostSessions:
+		return command.WithHint(command.Usagef("--max-connections is %d, and must be from 1 to %d", f.maxConnections,
+			workers.MostSessions), "leave it out for any number of connections")
 	case !f.Given() && (f.maxConnections > 0 || f.jobKey != "" || f.metrics != ""):
 		return command.Usagef("--max-connections, --job-key and --metrics are for an export with --workers or --queue")
 	case f.URL == "" && f.replicas != 1:
