@@ -71,6 +71,9 @@ type Plan struct {
 	// FailFast ends an export of several tables when one fails.
 	FailFast bool
 
+	// Omitted is what several tables leave out, such as source.Omitted returns it, for the manifest.
+	Omitted []string
+
 	// Overwrite replaces the files of an earlier export of several tables.
 	Overwrite bool
 

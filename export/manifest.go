@@ -22,6 +22,7 @@ func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 	m.Format = strings.TrimPrefix(p.format().Extension(), ".")
 	m.Compression = p.Compression.String()
 	m.Encrypted = !p.Unencrypted
+	m.Omitted = p.Omitted
 	return m
 }
 

@@ -29,6 +29,8 @@
 //	format       string   the extension of the format: csv, jsonl or txt
 //	compression  string   zstd, gzip or none
 //	encrypted    boolean  whether the files are age files
+//	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as
+//	                      the view "sales" (source.Omitter); the last may say how much more. Absent if tables were named
 //	tables       array    of objects, in the order of the export
 //
 // Each table has these fields:

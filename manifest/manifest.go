@@ -33,6 +33,7 @@ type Manifest struct {
 	Format      string    `json:"format"`
 	Compression string    `json:"compression"`
 	Encrypted   bool      `json:"encrypted"`
+	Omitted     []string  `json:"omitted,omitempty"`
 	Tables      []Table   `json:"tables"`
 }
 

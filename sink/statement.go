@@ -8,8 +8,11 @@ import (
 	"culvert/source"
 )
 
-// virtualTable begins the statement by which SQLite makes a virtual table.
+// virtualTable begins the statement by which SQLite makes a virtual table, as SQLite keeps it.
 const virtualTable = "CREATE VIRTUAL TABLE "
+
+// MakesVirtualTable reports whether a statement of a definition of SQLite makes a virtual table.
+func MakesVirtualTable(sql string) bool { return strings.HasPrefix(sql, virtualTable) }
 
 // CheckStatements returns an error if a statement of a definition does not begin with CREATE TABLE, CREATE INDEX or
 // CREATE UNIQUE INDEX, as PostgreSQL and SQLite print them, or in SQLite with CREATE VIRTUAL TABLE, which can also make

@@ -1,6 +1,9 @@
 package source
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Selection is a part of a table. The zero value is the whole table.
 type Selection struct {
@@ -35,20 +38,30 @@ type Lister interface {
 	Tables(ctx context.Context, schema string) ([]string, error)
 }
 
-// Omitter is implemented by sources whose list of tables may lack something that users take for a table.
+// Omitter is implemented by sources that know what else there is beside the tables that they list.
 type Omitter interface {
-	// Omitted returns what the tables of a schema, or of all schemas for "", leave out, by kind and name: such as
-	// virtual tables that cannot be read.
+	// Omitted returns what the tables of a schema, or of all schemas for "", leave out, by kind and name, for people:
+	// such as "the view \"sales\"". That is what users take for a table, and what has values of its own, such as a
+	// sequence that belongs to no column. The rest is left out by both, such as functions and rights. The error is an
+	// [*UnknownError] if there is no such schema.
 	Omitted(ctx context.Context, schema string) ([]string, error)
 }
 
-// Omitted returns what the list of tables of a source leaves out: nothing if it is not an [Omitter].
+// MaxOmitted is the most that [Omitted] names.
+const MaxOmitted = 1000
+
+// Omitted returns what the list of tables of a source leaves out: nothing if it is not an [Omitter]. If that is more
+// than [MaxOmitted], the last text says how much more.
 func Omitted(ctx context.Context, s Source, schema string) ([]string, error) {
 	omitter, ok := s.(Omitter)
 	if !ok {
 		return nil, nil
 	}
-	return omitter.Omitted(ctx, schema)
+	omitted, err := omitter.Omitted(ctx, schema)
+	if more := len(omitted) - MaxOmitted; more > 0 {
+		omitted = append(omitted[:MaxOmitted], fmt.Sprintf("%d more", more))
+	}
+	return omitted, err
 }
 
 // Describer is implemented by sources that can describe the state of the database that they read.

@@ -27,6 +27,11 @@ func (o *operation) begin(ctx context.Context) (err error) {
 	if len(o.note.Tables) == 0 {
 		return errors.New("workers: no tables")
 	}
+	if c.Omitted != nil {
+		if o.note.Omitted, err = c.Omitted(ctx, o.src); err != nil {
+			return err
+		}
+	}
 	if o.note.Description, o.note.Snapshot, err = o.share(ctx); err != nil {
 		return err
 	}

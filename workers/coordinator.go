@@ -40,6 +40,9 @@ type Coordinator struct {
 	// Tables returns the names of the tables.
 	Tables func(ctx context.Context, src source.Source) ([]string, error)
 
+	// Omitted returns what the tables leave out, for the manifest. It is called after Tables. It may be nil.
+	Omitted func(ctx context.Context, src source.Source) ([]string, error)
+
 	// PartSize is the approximate size of a part, in bytes as stored by the database.
 	PartSize int64
 

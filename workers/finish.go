@@ -18,7 +18,7 @@ import (
 func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 	plan := o.c.Output.Plan
 	m := plan.NewManifest(o.note.Description)
-	m.Run, m.Begun = o.note.Run, o.note.Begun
+	m.Run, m.Begun, m.Omitted = o.note.Run, o.note.Begun, o.note.Omitted
 	keep := map[string]int64{}
 	var first source.Snapshot
 	for i := range o.tables {

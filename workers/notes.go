@@ -36,6 +36,7 @@ type jobNote struct {
 	Run         string             `json:"run"`      // tells this job from others of the same name
 	Settings    json.RawMessage    `json:"settings"` // of the program
 	Tables      []string           `json:"tables"`
+	Omitted     []string           `json:"omitted,omitempty"`
 	PartSize    int64              `json:"part_size"`
 	Sessions    int                `json:"sessions,omitempty"` // at most, over all workers; 0: any number
 	Description source.Description `json:"description"`

@@ -3,6 +3,7 @@ package workers_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -49,7 +50,10 @@ func TestMaxSessions(t *testing.T) {
 	f.MaxSessions, f.Sessions = 2, 3
 	q := f.queue(t)
 	var sessions gauge
-	ended := f.begin(t.Context(), t, q, workers.Coordinator{})
+	omitted := []string{"the view \"v\""}
+	ended := f.begin(t.Context(), t, q, workers.Coordinator{
+		Omitted: func(context.Context, source.Source) ([]string, error) { return omitted, nil },
+	})
 	var group sync.WaitGroup
 	for _, name := range []string{"one", "two"} {
 		p := f.participant
@@ -75,7 +79,9 @@ func TestMaxSessions(t *testing.T) {
 	}
 	(<-ended).check(t)
 	group.Wait()
-	f.check(t)
+	if m := f.check(t); !slices.Equal(m.Omitted, omitted) {
+		t.Errorf("the manifest has left out %q", m.Omitted)
+	}
 	if sessions.most != f.MaxSessions || sessions.now != 0 {
 		t.Errorf("%d sessions at once, and %d are left", sessions.most, sessions.now)
 	}

@@ -23,7 +23,8 @@ import (
 // planReport is the report of culvert export --dry-run.
 type planReport struct {
 	command.Outcome
-	Output     string         `json:"output,omitempty"` // the file or the directory; "-" is standard output
+	Output     string         `json:"output,omitempty"`  // the file or the directory; "-" is standard output
+	Omitted    []string       `json:"omitted,omitempty"` // what is left out of all tables
 	Tables     []plannedTable `json:"tables"`
 	Recipients []string       `json:"recipients"` // empty if the output would not be encrypted
 
@@ -82,8 +83,14 @@ func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	r.several = o.several(names)
-	if names, err = o.tableNames(ctx, a, src, names); err != nil {
+	if names, err = o.tableNames(ctx, src, names); err != nil {
 		return db.Explain(err)
+	}
+	if r.Omitted, err = o.omitted(ctx, src); err != nil {
+		return db.Explain(err)
+	}
+	if !o.JSON {
+		a.WarnOmitted(r.Omitted)
 	}
 	files, err := planOutput(ctx, a, o, src, r, names, plan.Extension())
 	if err != nil {

@@ -55,8 +55,9 @@ func (e *tablesExport) share(
 		To:     l,
 		Choice: jobs.Choice{Names: names, All: o.all, Schemas: o.schemas},
 		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
-			return o.tableNames(ctx, a, src, names)
+			return o.tableNames(ctx, src, names)
 		},
+		Omitted: o.omitted,
 	}
 	r.Output, w.Name = l.Text, l.Text
 	m, err := job.Run(ctx, a, w)
@@ -87,7 +88,10 @@ func (e *tablesExport) locate(
 
 // tell reports what the manifest says of each table.
 func (r *exportReport) tell(a *command.App, w *command.Work, m *manifest.Manifest) {
-	r.Consistent = &m.Consistent
+	r.Consistent, r.Omitted = &m.Consistent, m.Omitted
+	if !w.Flags.JSON {
+		a.WarnOmitted(r.Omitted)
+	}
 	complete := 0
 	for i := range m.Tables {
 		t := &m.Tables[i]

@@ -32,7 +32,8 @@ type exportReport struct {
 	Job        string `json:"job,omitempty"` // of several workers
 	Consistent *bool  `json:"consistent,omitempty"`
 
-	Tables []tableReport `json:"tables,omitempty"` // of several
+	Omitted []string      `json:"omitted,omitempty"` // what is left out of all tables
+	Tables  []tableReport `json:"tables,omitempty"`  // of several
 }
 
 // tableReport says what has become of one of several tables.
@@ -91,8 +92,14 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *expor
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if e.names, err = o.tableNames(ctx, a, src, e.names); err != nil {
+	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
 		return e.db.Explain(err)
+	}
+	if r.Omitted, err = o.omitted(ctx, src); err != nil {
+		return e.db.Explain(err)
+	}
+	if e.plan.Omitted = r.Omitted; !o.JSON {
+		a.WarnOmitted(r.Omitted)
 	}
 	if l == nil {
 		path, err := o.directory(ctx, src)
@@ -215,10 +222,8 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	return r
 }
 
-// tableNames returns the tables that are named, or those that the database has. It warns of what those leave out.
-func (o *exportOptions) tableNames(
-	ctx context.Context, a *command.App, src source.Source, names []string,
-) ([]string, error) {
+// tableNames returns the tables that are named, or those that the database has.
+func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
 	if !o.listed() {
 		return names, nil
 	}
@@ -226,16 +231,9 @@ func (o *exportOptions) tableNames(
 	if !ok {
 		return nil, command.Usagef("this source cannot list its tables: name them")
 	}
-	schemas := o.schemas
-	if o.all {
-		schemas = []string{""}
-	}
 	var all []string
-	for _, schema := range schemas {
+	for _, schema := range o.listedSchemas() {
 		tables, err := lister.Tables(ctx, schema)
-		if err == nil {
-			err = a.WarnOmitted(ctx, src, schema)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -252,6 +250,26 @@ func (o *exportOptions) tableNames(
 				"or in the environment", d.Database))
 		}
 		return nil, err
+	}
+	return all, nil
+}
+
+// listedSchemas are the schemas whose tables are exported; "" is all of them.
+func (o *exportOptions) listedSchemas() []string {
+	if o.all {
+		return []string{""}
+	}
+	return o.schemas
+}
+
+// omitted returns what the tables that the database has leave out; nothing if tables are named.
+func (o *exportOptions) omitted(ctx context.Context, src source.Source) (all []string, err error) {
+	for _, schema := range o.listedSchemas() {
+		omitted, err := source.Omitted(ctx, src, schema)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, omitted...)
 	}
 	return all, nil
 }

@@ -29,6 +29,7 @@ type verifyReport struct {
 
 	Consistent *bool           `json:"consistent,omitempty"` // all tables of a directory show the state of Snapshot
 	Snapshot   string          `json:"snapshot,omitempty"`
+	Omitted    []string        `json:"omitted,omitempty"`    // what is in none of the tables of a directory
 	Tables     []verifiedTable `json:"tables,omitempty"`     // of a directory
 	Unexpected []string        `json:"unexpected,omitempty"` // files in it that its manifest does not list
 	Against    string          `json:"against,omitempty"`    // the database that it was compared with

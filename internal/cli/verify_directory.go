@@ -42,6 +42,7 @@ func verifyDirectory(
 	}
 	r.Encrypted, r.Compression, r.manifest = &d.Manifest.Encrypted, d.Manifest.Compression, d.Manifest
 	r.Consistent, r.Snapshot = &d.Manifest.Consistent, d.Manifest.Snapshot
+	r.Omitted = d.Manifest.Omitted
 	w.Total = d.Size()
 	progress := new(export.Progress)
 	w.Figures = func() ui.Figures {
@@ -189,6 +190,9 @@ func (r *verifyReport) manifestText() string {
 	line("position", m.Position)
 	line("against", r.Against)
 	line("exported", m.Begun.UTC().Format(time.RFC3339)+" to "+m.Ended.UTC().Format(time.RFC3339)+" by "+m.Tool)
+	for _, text := range command.Omitted(m.Omitted) {
+		line("left out", text)
+	}
 	if !m.Consistent {
 		b.WriteString(otherSnapshots(m))
 	}

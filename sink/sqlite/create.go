@@ -99,7 +99,7 @@ func (t *table) after() (steps []string) {
 	}
 	for _, index := range d.Indexes {
 		steps = append(steps, index.Definition)
-		if isVirtual(index.Definition) { // an index of texts, which is filled from the rows of the table
+		if sink.MakesVirtualTable(index.Definition) { // an index of texts, which is filled from the rows of the table
 			name := sqlite3.QuoteIdentifier(index.Name)
 			steps = append(steps, "INSERT INTO main."+name+" ("+name+") VALUES ('rebuild')")
 		}
@@ -116,9 +116,6 @@ func (t *table) after() (steps []string) {
 	}
 	return steps
 }
-
-// isVirtual reports whether a statement makes a virtual table.
-func isVirtual(sql string) bool { return strings.HasPrefix(sql, "CREATE VIRTUAL TABLE ") }
 
 // run runs a single statement, which cannot have a second one in it.
 func (db *DB) run(ctx context.Context, sql string) error {

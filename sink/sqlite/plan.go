@@ -204,7 +204,7 @@ func (t *table) group() int {
 // inspect finds out what decides how rows are added.
 func (t *table) inspect() error {
 	if d := t.filling.Create; d != nil {
-		t.virtual = isVirtual(d.Create)
+		t.virtual = sink.MakesVirtualTable(d.Create)
 		t.resolves = strings.Contains(strings.ToUpper(d.Create), "CONFLICT")
 		return nil
 	}

@@ -114,9 +114,9 @@ func TestVirtualTables(t *testing.T) {
 		t.Errorf("the tables are %q, %v", got, err)
 	}
 	omitted, err := src.Omitted(t.Context(), "")
-	if err != nil || len(omitted) != 4 || !strings.Contains(omitted[0], "bare") ||
+	if err != nil || len(omitted) != 5 || !strings.Contains(omitted[0], "bare") ||
 		!strings.Contains(omitted[1], "settings") || !strings.Contains(omitted[2], "of_view") ||
-		!strings.Contains(omitted[3], "words") {
+		!strings.Contains(omitted[3], "words") || omitted[4] != `the view "shown"` {
 		t.Errorf("left out are %q, %v", omitted, err)
 	}
 	if _, err := src.Table(t.Context(), "bare"); err == nil {

@@ -30,7 +30,7 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	return db.session.distinctNames(ctx, tables)
 }
 
-// Omitted names the sequences of MariaDB, which no table has, and the MERGE tables.
+// Omitted names the views, the sequences of MariaDB, which no table has, and the MERGE tables.
 func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
 	found, err := db.list(ctx, schema)
 	var omitted []string
@@ -40,6 +40,8 @@ func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
 			name = row[0] + "." + name
 		}
 		switch {
+		case row[2] == "VIEW":
+			omitted = append(omitted, fmt.Sprintf("the view %q", name))
 		case row[2] == "SEQUENCE":
 			omitted = append(omitted, fmt.Sprintf("the sequence %q", name))
 		case isMerge(row):

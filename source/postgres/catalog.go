@@ -20,19 +20,55 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	const doing = "listing the tables"
-	if schema != "" {
-		schemas, err := db.session.list(ctx, schemasSQL, schema)
-		if err != nil {
-			return nil, db.session.failed(ctx, doing, err)
-		}
-		if len(schemas) == 0 || schemas[0] != schema {
-			return nil, &source.UnknownError{What: "schema", Name: schema, Known: schemas}
-		}
+	if err := db.checkSchema(ctx, schema); err != nil {
+		return nil, err
 	}
 	tables, err := db.session.list(ctx, tablesSQL, schema, db.session.schemas)
-	return tables, db.session.failed(ctx, doing, err)
+	return tables, db.session.failed(ctx, listing, err)
 }
+
+// listing is what fails.
+const listing = "listing the tables"
+
+// checkSchema returns an error if there is no such schema.
+func (db *DB) checkSchema(ctx context.Context, schema string) error {
+	if schema == "" {
+		return nil
+	}
+	schemas, err := db.session.list(ctx, schemasSQL, schema)
+	if err != nil {
+		return db.session.failed(ctx, listing, err)
+	}
+	if len(schemas) == 0 || schemas[0] != schema {
+		return &source.UnknownError{What: "schema", Name: schema, Known: schemas}
+	}
+	return nil
+}
+
+// Omitted names the views, materialized views and foreign tables, and the sequences that belong to no column, except
+// those of extensions. A foreign table whose rows come with those of its parent is not among them.
+func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	if err := db.checkSchema(ctx, schema); err != nil {
+		return nil, err
+	}
+	omitted, err := db.session.list(ctx, omittedSQL, schema)
+	return omitted, db.session.failed(ctx, listing, err)
+}
+
+// omittedSQL lists what the tables of the schema $1 leave out.
+const omittedSQL = `
+SELECT 'the ' || CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table'
+	ELSE 'sequence' END || ' "' || n.nspname || '.' || c.relname || '"'
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND $1::text IN ('', n.nspname) AND ` + ofUsers + `
+	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
+		WHERE d.objid = c.oid AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND (d.deptype = 'e'
+			OR c.relkind = 'S' AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0))
+	AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
+ORDER BY n.nspname, c.relname`
 
 // Describe returns the state that the transaction shows, which is known since the transaction began.
 //

@@ -134,7 +134,7 @@ func (s *session) knownRelations(ctx context.Context, name string) ([]string, er
 	}
 	known, err := s.list(ctx, knownSQL, name, s.schemas)
 	if err != nil {
-		return nil, s.failed(ctx, "listing the tables", err)
+		return nil, s.failed(ctx, listing, err)
 	}
 	slices.Sort(known)
 	return known, nil

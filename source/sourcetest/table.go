@@ -160,7 +160,7 @@ func testFailingWhere(t *testing.T, f *Fixture) {
 	expectUsable(t, src, "failing_t", 3)
 }
 
-// testTables checks that the list has every table by a name that Table finds, and no view.
+// testTables checks that the list has every table by a name that Table finds, and no view, which is named as left out.
 func testTables(t *testing.T, f *Fixture) {
 	var want []string
 	for _, name := range append([]string{"tables_t", "Tables_Upper"}, oddNames...) {
@@ -194,7 +194,16 @@ func testTables(t *testing.T, f *Fixture) {
 	if !slices.Equal(got, want) {
 		t.Errorf("the list %q has the tables %q, want %q", list, got, want)
 	}
+	omitted, err := source.Omitted(context.Background(), src, "")
+	isView := func(text string) bool {
+		return strings.HasPrefix(text, "the view ") && strings.Contains(text, "tables_v")
+	}
+	if err != nil || !slices.ContainsFunc(omitted, isView) {
+		t.Errorf("left out are %q, %v", omitted, err)
+	}
 	_, err = lister.Tables(context.Background(), "no such schema")
+	expectUnknown(t, err, "schema", "no such schema")
+	_, err = as[source.Omitter](t, src).Omitted(context.Background(), "no such schema")
 	expectUnknown(t, err, "schema", "no such schema")
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()

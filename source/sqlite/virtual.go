@@ -182,14 +182,32 @@ func (db *DB) readable(ctx context.Context, v *virtual) (bool, error) {
 }
 
 // Omitted names the virtual tables that are neither in the list of tables nor indexes of one of them, and those that
-// have settings of their own.
+// have settings of their own. It also names views with their triggers, and the numbers that programs keep in the header
+// of the file.
 func (db *DB) Omitted(ctx context.Context, schema string) (_ []string, err error) {
 	defer db.catch(&err)
 	if _, err := db.Tables(ctx, schema); err != nil {
 		return nil, err
 	}
+	virtuals, err := db.omittedVirtuals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	others, err := db.texts(ctx, omittedSQL)
+	return append(virtuals, others...), err
+}
+
+// omittedSQL lists views, their triggers, and what programs keep in the header of the file.
+const omittedSQL = `
+SELECT 'the ' || type || ' "' || name || '"' FROM main.sqlite_schema AS s
+WHERE type = 'view' OR type = 'trigger' AND EXISTS (
+	SELECT 1 FROM main.sqlite_schema AS v WHERE v.type = 'view' AND v.name = s.tbl_name COLLATE NOCASE)
+UNION ALL SELECT 'the user_version ' || user_version FROM pragma_user_version WHERE user_version <> 0
+UNION ALL SELECT 'the application_id ' || application_id FROM pragma_application_id WHERE application_id <> 0`
+
+// omittedVirtuals names virtual tables.
+func (db *DB) omittedVirtuals(ctx context.Context) (omitted []string, err error) {
 	all, err := db.virtuals(ctx)
-	var omitted []string
 	for _, v := range all {
 		readable, err := db.readable(ctx, v)
 		if err != nil {

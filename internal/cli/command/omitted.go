@@ -1,17 +1,28 @@
 package command
 
 import (
-	"context"
+	"fmt"
 
 	"culvert/internal/ui"
-	"culvert/source"
 )
 
-// WarnOmitted names what the list of all tables of a source leaves out.
-func (a *App) WarnOmitted(ctx context.Context, src source.Source, schema string) error {
-	omitted, err := source.Omitted(ctx, src, schema)
-	for _, what := range omitted {
-		a.Console.Warn("left out: " + ui.Line(what))
+// mostOmitted is how much of what is left out is named to people.
+const mostOmitted = 10
+
+// Omitted returns lines for people about what the tables of an export or a copy leave out: see [culvert/source.Omitted].
+func Omitted(omitted []string) (lines []string) {
+	for i, what := range omitted {
+		if i == mostOmitted && len(omitted) > mostOmitted+1 {
+			return append(lines, fmt.Sprintf("%d more, which --json lists", len(omitted)-i))
+		}
+		lines = append(lines, ui.Line(what))
 	}
-	return err
+	return lines
+}
+
+// WarnOmitted names what the tables of an export or a copy leave out.
+func (a *App) WarnOmitted(omitted []string) {
+	for _, line := range Omitted(omitted) {
+		a.Console.Warn("left out: " + line)
+	}
 }

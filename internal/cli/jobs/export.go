@@ -107,7 +107,8 @@ type Export struct {
 	Held     source.Snapshot // zero: a new one
 	Choice   Choice
 	Tables   func(ctx context.Context, src source.Source) ([]string, error)
-	To       *argument.Location // a directory
+	Omitted  func(ctx context.Context, src source.Source) ([]string, error) // by Tables
+	To       *argument.Location                                             // a directory
 
 	app    *command.App
 	name   string // of the job
@@ -237,7 +238,7 @@ func (e *Export) run(ctx context.Context, q *workers.Queue) (*manifest.Manifest,
 	c := &workers.Coordinator{
 		Queue: q, Secret: e.secret, Job: e.name, Settings: e.config,
 		Output: &workers.Output{Plan: e.Plan, Place: e.place},
-		Open:   e.Database.Open, Join: e.Database.Join, Held: e.Held, Tables: e.Tables,
+		Open:   e.Database.Open, Join: e.Database.Join, Held: e.Held, Tables: e.Tables, Omitted: e.Omitted,
 		PartSize: e.PartSize, MaxSessions: e.Flags.maxConnections, Resume: e.Flags.Resumes(),
 		Mixed: e.Flags.resume == mixed,
 		Event: e.happened, Notice: e.teller.tell,

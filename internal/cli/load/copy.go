@@ -36,6 +36,7 @@ func NewCopy(a *command.App) *cobra.Command {
 			r := &PlanReport{json: o.JSON}
 			err := o.Check()
 			if err == nil {
+				c.omitted = &r.Omitted
 				err = c.run(cmd.Context(), args, func(ctx context.Context, tables []load.Names) error {
 					planned, err := c.plan.PreviewTables(ctx, c.dst, c.src, tables)
 					if len(planned) == 0 {
@@ -47,7 +48,7 @@ func NewCopy(a *command.App) *cobra.Command {
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
 		return a.Perform(cmd, &o.WorkFlags, c.r, func(ctx context.Context, w *command.Work) error {
-			c.w = w
+			c.w, c.omitted = w, &c.r.Omitted
 			return c.run(ctx, args, c.copy)
 		})
 	}
@@ -155,12 +156,14 @@ func (c *copying) list(ctx context.Context) error {
 		return command.Usagef("this source cannot list its tables: name them")
 	}
 	names, err := lister.Tables(ctx, "")
-	if err == nil {
-		err = c.a.WarnOmitted(ctx, c.src, "")
-	}
 	if err != nil {
 		return err
 	}
+	omitted, err := source.Omitted(ctx, c.src, "")
+	if err != nil {
+		return err
+	}
+	c.leaveOut(omitted, c.o.JSON)
 	if len(names) == 0 {
 		return errors.New("there are no tables to copy")
 	}

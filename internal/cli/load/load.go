@@ -42,12 +42,13 @@ func New(a *command.App) *cobra.Command {
 			r := &PlanReport{json: o.JSON}
 			err := o.Check()
 			if err == nil {
+				l.omitted = &r.Omitted
 				err = l.run(cmd.Context(), args, &preview{l, r})
 			}
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
 		return a.Perform(cmd, &o.WorkFlags, l.r, func(ctx context.Context, w *command.Work) error {
-			l.w = w
+			l.w, l.omitted = w, &l.r.Omitted
 			return l.run(ctx, args, &filling{l})
 		})
 	}
@@ -92,6 +93,15 @@ type work struct {
 	w    *command.Work // nil for a preview
 	plan *load.Plan
 	db   database.Database // that is filled
+
+	omitted *[]string // of the report
+}
+
+// leaveOut reports what all tables together leave out.
+func (r *work) leaveOut(omitted []string, json bool) {
+	if *r.omitted = omitted; !json {
+		r.a.WarnOmitted(omitted)
+	}
 }
 
 // loading is one run of the verb load.
@@ -193,6 +203,9 @@ func (l *loading) directory(
 	from, err := config.OpenDirectory(ctx, files)
 	if err != nil {
 		return l.explain(at, err)
+	}
+	if len(l.tables) == 0 {
+		l.leaveOut(from.Manifest.Omitted, l.o.JSON)
 	}
 	several := len(l.tables) > 1 || len(l.tables) == 0 && len(from.Manifest.Tables) > 1
 	if several && (l.o.columns != nil || l.o.renames != nil) {

@@ -20,7 +20,8 @@ import (
 // Report is the report of culvert load and culvert copy.
 type Report struct {
 	command.WorkReport
-	Tables []Table `json:"tables,omitempty"`
+	Omitted []string `json:"omitted,omitempty"` // what is in none of all tables
+	Tables  []Table  `json:"tables,omitempty"`
 }
 
 // Table says what has become of a table.
@@ -123,7 +124,8 @@ func tellLoaders(w *command.Work, jobs int, all []load.Stats) {
 // PlanReport is the report of culvert load --dry-run and culvert copy --dry-run.
 type PlanReport struct {
 	command.Outcome
-	Tables []PlannedTable `json:"tables"`
+	Omitted []string       `json:"omitted,omitempty"` // what is in none of all tables
+	Tables  []PlannedTable `json:"tables"`
 
 	json bool // it is printed as JSON
 }
