@@ -19,6 +19,10 @@ const blockSize = 1 << 20
 // only one at a time.
 const keptSize = 2 * blockSize
 
+// hugeSize is the size of a row that is worth a collection, before text is made of it: what the one before has left may
+// be several times as much.
+const hugeSize = 8 * blockSize
+
 // block is a group of whole rows on its way to a loader.
 type block struct {
 	text    []byte          // as it was read, in memory that the block keeps

@@ -168,7 +168,7 @@ func copyFrom(pl *pipeline, rows source.Rows) error {
 			return err
 		}
 		if c.item != nil {
-			pl.queue.Put(c.item)
+			return pl.put(c.item)
 		}
 		return nil
 	}
@@ -184,7 +184,9 @@ func copyFrom(pl *pipeline, rows source.Rows) error {
 			}
 			return err
 		}
-		pl.queue.Put(item)
+		if err := pl.put(item); err != nil {
+			return err
+		}
 	}
 }
 
@@ -196,8 +198,11 @@ type collector struct {
 
 func (c *collector) Write(row []byte) (int, error) {
 	if c.item != nil && len(c.item.Value.text)+len(row) > blockSize {
-		c.pl.queue.Put(c.item)
+		item := c.item
 		c.item = nil
+		if err := c.pl.put(item); err != nil {
+			return 0, err
+		}
 	}
 	if c.item == nil {
 		if c.item = c.pl.get(); c.item == nil {

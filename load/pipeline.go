@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -167,13 +168,16 @@ func (pl *pipeline) get() *ordered.Item[*block] {
 	return item
 }
 
-// put queues a block of text. If it has a large row, put waits until the loaders have taken the one before, so that
+// put queues a block. If it has a large row, put waits until the loaders have taken the one before, so that
 // their number does not multiply the memory.
 func (pl *pipeline) put(item *ordered.Item[*block]) error {
-	if b := item.Value; len(b.text) > keptSize {
+	if b := item.Value; b.size() > keptSize {
 		select {
 		case pl.large <- struct{}{}:
 			b.large = true
+			if b.size() > hugeSize {
+				debug.FreeOSMemory()
+			}
 		case <-pl.ctx.Done():
 			pl.queue.Free(item)
 			return errStopped

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"filippo.io/age"
+	"github.com/ncruces/go-sqlite3"
 
 	"culvert/internal/testkit"
 )
@@ -91,5 +93,45 @@ func TestLoadMemoryOfLargeRows(t *testing.T) {
 	t.Logf("%.1f times a row of %d MiB", got, row>>20)
 	if rows := database.Query(t, "SELECT count(*) FROM few")[0][0]; rows != "4" || got > times {
 		t.Errorf("%s rows take %.1f times a row; the bound is %.1f", rows, got, times)
+	}
+}
+
+// TestMemoryOfLargeRowsOfSQLite holds the process to the bounds of README.md for rows of many megabytes that are copied
+// from SQLite, and loaded into SQLite.
+func TestMemoryOfLargeRowsOfSQLite(t *testing.T) {
+	if testkit.RaceDetector() {
+		t.Skip("skipped: the race detector takes memory of its own")
+	}
+	program, database := buildPlainly(t), testkit.Postgres(t).NewDatabase(t)
+	const row = 32 << 20
+	directory := t.TempDir()
+	from, to := filepath.Join(directory, "from.db"), filepath.Join(directory, "to.db")
+	db, err := sqlite3.Open(from)
+	if err == nil {
+		err = errors.Join(db.Exec(`CREATE TABLE texts (v TEXT); CREATE TABLE blobs (v BLOB);
+			WITH n (i) AS (VALUES (1), (2), (3), (4)) INSERT INTO texts
+				SELECT replace(hex(zeroblob(1677721)), '00', 'a "quoted", \line' || char(10)) FROM n;
+			WITH n (i) AS (VALUES (1), (2), (3), (4)) INSERT INTO blobs SELECT randomblob(1 << 25) FROM n`), db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	backup := filepath.Join(directory, "backup")
+	memoryOf(t, program, database, "export", from, "texts", "--part-size", "1GiB", "-f", "jsonl", "--no-encrypt",
+		"-o", backup)
+	for _, test := range []struct {
+		times float64
+		args  []string
+	}{
+		{9, []string{"copy", "--create", from, "blobs", "postgres:"}},
+		{13, []string{"copy", "--create", from, "blobs", to}},
+		{13, []string{"load", "--create", backup, to}},
+	} {
+		report := memoryOf(t, program, database, test.args...)
+		got := report.PeakMemory / row
+		t.Logf("%v: %.1f times a row of %d MiB", test.args, got, row>>20)
+		if report.Rows != 4 || got > test.times {
+			t.Errorf("%v: %v rows take %.1f times a row; the bound is %v", test.args, report.Rows, got, test.times)
+		}
 	}
 }
