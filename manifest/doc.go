@@ -30,7 +30,8 @@
 //	compression  string   zstd, gzip or none
 //	encrypted    boolean  whether the files are age files
 //	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as
-//	                      the view "sales" (source.Omitter); the last may say how much more. Absent if tables were named
+//	                      the view "sales" (source.Omitter). The last may say how much more there is. Absent if the
+//	                      tables were named
 //	tables       array    of objects, in the order of the export
 //
 // Each table has these fields:

@@ -9,7 +9,8 @@ import (
 // mostOmitted is how much of what is left out is named to people.
 const mostOmitted = 10
 
-// Omitted returns lines for people about what the tables of an export or a copy leave out: see [culvert/source.Omitted].
+// Omitted returns lines for people about what the tables of an export or a copy leave out, as
+// [culvert/source.Omitted] says it.
 func Omitted(omitted []string) (lines []string) {
 	for i, what := range omitted {
 		if i == mostOmitted && len(omitted) > mostOmitted+1 {
