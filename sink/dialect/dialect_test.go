@@ -173,6 +173,23 @@ func TestTranslate(t *testing.T) {
 	}
 }
 
+// TestClausesOfSQLite names clauses that only the statement of a table of SQLite has.
+func TestClausesOfSQLite(t *testing.T) {
+	for create, want := range map[string]string{
+		"CREATE TABLE t (a INT UNIQUE ON CONFLICT REPLACE)": `ON CONFLICT, if a constraint of "t" has it`,
+		"CREATE TABLE t (a INT, CHECK (a > 0))":             `checks and foreign keys, if "t" has any`,
+		"CREATE TABLE t (a INT)":                            "",
+	} {
+		d := &source.Definition{
+			Dialect: source.SQLite, Name: "t", Create: create, Columns: []source.ColumnDefinition{{Name: "a", Type: "INT"}},
+		}
+		_, omitted, err := dialect.Translate(d, source.PostgreSQL)
+		if got := strings.Join(omitted, ", "); err != nil || got != want {
+			t.Errorf("%s: left out is %q, %v; want %q", create, got, err, want)
+		}
+	}
+}
+
 // TestDefaults has defaults that are plain literals, and others.
 func TestDefaults(t *testing.T) {
 	for _, test := range []struct {

@@ -317,8 +317,12 @@ func (t *translation) canNumber(name string) bool {
 	return true
 }
 
-// inCreate finds the checks and foreign keys of SQLite, which only the statement has.
-var inCreate = lazyregexp.New(`(?i)\b(CHECK|REFERENCES)\b`)
+// inCreate and onConflict find the checks and foreign keys of SQLite, and what is to become of rows whose key exists,
+// which only the statement has.
+var (
+	inCreate   = lazyregexp.New(`(?i)\b(CHECK|REFERENCES)\b`)
+	onConflict = lazyregexp.New(`(?i)\bCONFLICT\b`)
+)
 
 // rest translates what belongs to the table as a whole.
 func (t *translation) rest() {
@@ -332,6 +336,9 @@ func (t *translation) rest() {
 	t.leftOut = append(t.leftOut, t.from.Lacks...)
 	if t.from.Dialect == source.SQLite && inCreate.MatchString(t.from.Create) {
 		t.leave("checks and foreign keys, if %q has any", t.from.Name)
+	}
+	if t.from.Dialect == source.SQLite && onConflict.MatchString(t.from.Create) {
+		t.leave("ON CONFLICT, if a constraint of %q has it", t.from.Name)
 	}
 	switch {
 	case t.from.Comment == "":
