@@ -181,7 +181,8 @@ func TestClausesOfSQLite(t *testing.T) {
 		"CREATE TABLE t (a INT)":                            "",
 	} {
 		d := &source.Definition{
-			Dialect: source.SQLite, Name: "t", Create: create, Columns: []source.ColumnDefinition{{Name: "a", Type: "INT"}},
+			Dialect: source.SQLite, Name: "t", Create: create,
+			Columns: []source.ColumnDefinition{{Name: "a", Type: "INT"}},
 		}
 		_, omitted, err := dialect.Translate(d, source.PostgreSQL)
 		if got := strings.Join(omitted, ", "); err != nil || got != want {
