@@ -49,7 +49,7 @@ func TestTables(t *testing.T) {
 	}
 	const merge = ", whose rows are those of other tables"
 	for schema, want := range map[string][]string{
-		"": {`the MERGE table "m"` + merge, `the sequence "s"`}, other.Name: nil,
+		"": {`the MERGE table "m"` + merge, `the sequence "s"`, `the view "v"`}, other.Name: nil,
 	} {
 		if got, err := source.Omitted(context.Background(), db, schema); err != nil || !slices.Equal(got, want) {
 			t.Errorf("Omitted(%q) = %q and the error %v, want %q", schema, got, err, want)
@@ -58,6 +58,7 @@ func TestTables(t *testing.T) {
 	want := []string{
 		fmt.Sprintf("the MERGE table %q", database.Name+".m") + merge,
 		fmt.Sprintf("the sequence %q", database.Name+".s"),
+		fmt.Sprintf("the view %q", database.Name+".v"),
 	}
 	if got, err := source.Omitted(context.Background(), none, ""); err != nil || !slices.Equal(got, want) {
 		t.Errorf("of all databases, left out is %q, and the error %v, want %q", got, err, want)
