@@ -3,10 +3,9 @@ package dialect
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
-	"culvert/internal/lazyregexp"
+	"culvert/sink/internal/typename"
 	"culvert/source"
 )
 
@@ -70,11 +69,11 @@ var types = map[source.Dialect]map[string]equals{
 		"uuid":                           {"", "char(36)", "TEXT"},
 		"date":                           {"", "date", "DATE"},
 		"time without time zone":         {"", "time(6)", "TIME"},
-		"time(p) without time zone":      {"", "time(p)", "TIME"},
+		"time without time zone(p)":      {"", "time(p)", "TIME"},
 		"timestamp without time zone":    {"", "datetime(6)", "TIMESTAMP"},
-		"timestamp(p) without time zone": {"", "datetime(p)", "TIMESTAMP"},
+		"timestamp without time zone(p)": {"", "datetime(p)", "TIMESTAMP"},
 		"timestamp with time zone":       {"", "timestamp(6)", "TIMESTAMPTZ"},
-		"timestamp(p) with time zone":    {"", "timestamp(p)", "TIMESTAMPTZ"},
+		"timestamp with time zone(p)":    {"", "timestamp(p)", "TIMESTAMPTZ"},
 	},
 	source.MySQL: {
 		"tinyint":            {"smallint", "", "INTEGER"},
@@ -160,38 +159,25 @@ func family(d source.Dialect) source.Dialect {
 	return d
 }
 
-// modified finds the modifiers of a type.
-var modified = lazyregexp.New(`^([a-z0-9 ]+?) ?\( ?([0-9]+)(?: ?, ?([0-9]+))? ?\)([a-z ]*)$`)
-
-// integers of MySQL have a width, which says nothing about their values.
-var integers = lazyregexp.New(`^((?:tiny|small|medium|big)?int|year)\([0-9]+\)`)
-
 // key returns the name under which a type is listed, and its modifiers.
 func key(from source.Dialect, name string) (listed string, modifiers []int) {
-	name = strings.Join(strings.Fields(strings.ToLower(name)), " ")
+	base, modifiers := typename.Cut(name)
 	if family(from) == source.MySQL {
-		name = integers.ReplaceAllString(strings.TrimSuffix(name, " zerofill"), "$1")
-		word, _, _ := strings.Cut(name, "(")
+		base = strings.TrimSuffix(base, " zerofill")
+		word, _, _ := strings.Cut(strings.TrimSuffix(base, " unsigned"), "(")
 		switch word {
-		case "enum", "set":
+		case "enum", "set", "float", "double":
 			return word, nil
-		case "decimal", "float", "double", "float unsigned", "double unsigned":
-			name = strings.TrimSuffix(name, " unsigned")
-		}
-		if word == "float" || word == "double" {
-			return strings.TrimSuffix(word, " unsigned"), nil
-		}
-	}
-	parts := modified.FindStringSubmatch(name)
-	if parts == nil {
-		return name, nil
-	}
-	for _, digits := range parts[2:4] {
-		if n, err := strconv.Atoi(digits); err == nil {
-			modifiers = append(modifiers, n)
+		case "tinyint", "smallint", "mediumint", "int", "bigint", "year":
+			return base, nil // a width says nothing about the values
+		case "decimal":
+			base = word
 		}
 	}
-	base, shape := parts[1], "(n)"
+	if modifiers == nil {
+		return base, nil
+	}
+	shape := "(n)"
 	switch {
 	case base == "numeric" || base == "decimal":
 		shape = "(p,s)"
@@ -201,7 +187,7 @@ func key(from source.Dialect, name string) (listed string, modifiers []int) {
 	case strings.HasPrefix(base, "time") || base == "datetime":
 		shape = "(p)"
 	}
-	return base + shape + parts[4], modifiers
+	return base + shape, modifiers
 }
 
 // equal returns the type in another system, or false if there is none.
@@ -243,10 +229,10 @@ func limit(to source.Dialect, found string, modifiers []int) (string, bool) {
 	case "p,s)":
 		p, s := modifiers[0], modifiers[1]
 		switch {
+		case s < 0, family(to) == source.MySQL && (p > digits || s > scale || s > p):
+			return "", false
 		case to == source.SQLite && p > digitsOfReal && (s != 0 || p > digitsOfInteger):
 			return "TEXT", true
-		case family(to) == source.MySQL && (p > digits || s > scale || s > p):
-			return "", false
 		}
 		return fmt.Sprintf("%s(%d,%d)", base, p, s), true
 	}
