@@ -8,7 +8,10 @@
 // Its tables are [culvert/sink.TextTable]: COPY … FROM STDIN (FORMAT csv) takes the CSV of Culvert, of COPY … TO and of
 // psql as it is, without parsing here. [culvert/sink.Loader.Load] encodes batches into the same CSV. What is not quoted
 // and empty is NULL. A value is read as the server reads a literal of the type of its column; so text, numbers, t and
-// f, \x with hexadecimal digits, and JSON of other systems arrive as far as PostgreSQL has an equal.
+// f, \x with hexadecimal digits, and JSON of other systems arrive as far as PostgreSQL has an equal. Values that would
+// become others are refused before: see package culvert/sink/grammar. The rows of a text in which there is any are
+// decoded to find it; other text is looked at and stays as it is, and only in columns whose type may change a value
+// that the source can have. Money is read with lc_monetary = C, as package culvert/source/postgres prints it.
 //
 // # One transaction
 //

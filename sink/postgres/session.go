@@ -57,6 +57,7 @@ const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
 SET LOCAL TimeZone = 'UTC';
 SET LOCAL DateStyle = 'ISO';
 SET LOCAL IntervalStyle = 'postgres';
+SET LOCAL lc_monetary = 'C';
 SET LOCAL extra_float_digits = 3;
 SET LOCAL bytea_output = 'hex';
 SET LOCAL xmloption = 'content';

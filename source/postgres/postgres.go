@@ -54,7 +54,7 @@
 // and read again.
 //
 // A session that joins must reach the same server (its system identifier, and the time of its start), the same
-// database, and have the same user, search_path and lc_monetary. A connection pooler in transaction mode is refused.
+// database, and have the same user and search_path. A connection pooler in transaction mode is refused.
 //
 // If the session that shared a snapshot has ended, and no baton is left, the snapshot is lost. A new session can read
 // the old parts only if its own snapshot is proven to be the same ([source.Snapshot.Same]): nothing at all was written
@@ -77,10 +77,11 @@
 // # Values
 //
 // The settings of the transaction make the text of values independent of the server, the database and the user: times
-// are in UTC, dates in ISO order, and floating-point numbers in the shortest exact form. Two kinds of types would lose
-// their meaning with fixed settings: money is in the currency of lc_monetary, and names of objects, such as regclass,
-// have a schema if search_path requires one. Row security is off: a table whose policies would hide rows is an error.
-// Text is UTF-8. A database in SQL_ASCII may hold any bytes, which are returned unchanged.
+// are in UTC, dates in ISO order, and floating-point numbers in the shortest exact form. Money is as lc_monetary = C
+// prints it, $1,000.50, with two decimals and whatever the currency, so that it means the same in every database. Only
+// names of objects, such as regclass, would lose their meaning with a fixed setting: they have a schema if search_path
+// requires one. Row security is off: a table whose policies would hide rows is an error. Text is UTF-8. A database in
+// SQL_ASCII may hold any bytes, which are returned unchanged.
 //
 // Dates, times, UUIDs and bytea use the binary format, which is less work for the server. Dates, times and UUIDs are
 // printed here as the server would print them. Other values are the server's text.

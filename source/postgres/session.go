@@ -79,6 +79,7 @@ const (
 SET LOCAL TimeZone = 'UTC';
 SET LOCAL DateStyle = 'ISO';
 SET LOCAL IntervalStyle = 'postgres';
+SET LOCAL lc_monetary = 'C';
 SET LOCAL extra_float_digits = 3;
 SET LOCAL bytea_output = 'hex';
 SET LOCAL quote_all_identifiers = off;
@@ -110,7 +111,7 @@ COMMIT;
 const begunSQL = `
 SAVEPOINT culvert;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true),
-	pg_catalog.current_setting('lc_monetary'), CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
+	CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
 	pg_catalog.current_database(), pg_catalog.current_setting('server_version'), pg_catalog.txid_current_snapshot(),
 	CURRENT_DATE, LOCALTIME, pg_catalog.current_setting('max_locks_per_transaction'),
 	pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('max_prepared_transactions')`
@@ -132,24 +133,24 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	if len(results) > 0 {
 		begun = results[len(results)-1].Rows
 	}
-	if err == nil && (len(begun) != 1 || !haveColumns(begun, 13)) {
+	if err == nil && (len(begun) != 1 || !haveColumns(begun, 12)) {
 		err = errAnswer
 	}
 	var perTransaction, connections, preparedTransactions int64
 	if err == nil {
-		err = scanInts([][][]byte{begun[0][10:]}, &perTransaction, &connections, &preparedTransactions)
+		err = scanInts([][][]byte{begun[0][9:]}, &perTransaction, &connections, &preparedTransactions)
 	}
 	if err != nil {
 		return s.failed(ctx, "beginning the transaction", err)
 	}
-	version, _, _ := strings.Cut(string(begun[0][6]), " ") // the name of the packager may follow
-	s.day, s.time = string(begun[0][8]), string(begun[0][9])
+	version, _, _ := strings.Cut(string(begun[0][5]), " ") // the name of the packager may follow
+	s.day, s.time = string(begun[0][7]), string(begun[0][8])
 	s.lockRoom = perTransaction * (connections + preparedTransactions)
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
-	s.view = fmt.Sprintf("%q", begun[0][:8])
-	s.settings = fmt.Sprintf("%q", begun[0][:4]) + version
+	s.view = fmt.Sprintf("%q", begun[0][:7])
+	s.settings = fmt.Sprintf("%q", begun[0][:3]) + version
 	s.description = source.Description{
-		System: "PostgreSQL " + version, Database: string(begun[0][5]), Snapshot: string(begun[0][7]),
+		System: "PostgreSQL " + version, Database: string(begun[0][4]), Snapshot: string(begun[0][6]),
 		Position: position,
 	}
 	return nil
