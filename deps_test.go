@@ -50,6 +50,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"sink/postgres", "source", "it takes the batches of a source, and has its errors"},
 	{"sink/postgres", "format", "its loaders read CSV"},
 	{"sink/grammar", "source", "it is about the values of a source"},
+	{"sink/postgres", "sink/grammar", "it refuses values that its columns would change"},
 	{"sink/mysql", "sink/grammar", "it refuses values that its columns would change"},
 	{"sink/sqlite", "sink/grammar", "it refuses values that its columns would change"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},

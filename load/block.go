@@ -112,20 +112,16 @@ func (b *block) size() int64 {
 type preparer struct {
 	from    format.Readable // of the text; nil for batches
 	fields  []format.Field
-	asIs    bool               // text is loaded as it is
+	asIs    bool               // text is loaded as it is, if the table keeps it
+	printed bool               // it was printed by another database of the same system
 	csv     bool               // the text is CSV, and is summed up
 	shows   bool               // the decoder shows the lines that are summed up
 	fewer   bool               // so are the rows that are loaded, if they may have other text
 	encoder format.Encoder     // for a table of text
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 
-	headerLines int64 // before the first row
-	checked     []checked
-	infinite    []int // columns that may have infinite numbers
-	octets      []int // columns of binary data
-	zeros       []int // columns in which zero dates become NULL
-	table       string
-	redact      bool
+	headerLines int64          // before the first row
+	table       sink.TextTable // or nil
 
 	decoders chan format.Decoder
 }
@@ -136,8 +132,7 @@ func (p *preparer) prepare(b *block) {
 		b.rows, b.lines = addLines(&b.sum, b.text)
 		b.summed = true
 	}
-	hasInfinite := p.infinite != nil && bytes.Contains(b.text, infinity)
-	if p.asIs && !hasInfinite && (p.from == nil || !endsData(b.text)) {
+	if p.asIs && (p.printed || !endsData(b.text)) && p.table.KeepsText(b.text) {
 		b.out = b.text
 		return
 	}
@@ -233,12 +228,13 @@ func shifted(err error, rows int64) error {
 // take makes text of a batch if the loaders take text. It is summed up if it is CSV and its sum is not known, or if
 // only its sum is wanted.
 func (p *preparer) take(b *block, batch *source.Batch) (err error) {
-	batch = p.plain(batch)
-	if err := p.keeps(batch); err != nil {
-		if p.from == nil {
+	if p.table != nil {
+		if batch, err = p.table.Fit(batch); err != nil && p.from == nil {
 			err = shifted(err, b.rows)
 		}
-		return err
+		if err != nil {
+			return err
+		}
 	}
 	if p.from == nil {
 		b.rows += int64(batch.Rows())

@@ -93,6 +93,14 @@ func namesOf(columns []source.Column) []string {
 	return names
 }
 
+func typesOf(columns []source.Column) []string {
+	types := make([]string, len(columns))
+	for i, column := range columns {
+		types[i] = column.Type
+	}
+	return types
+}
+
 // columnsOf returns columns without types.
 func columnsOf(names []string) (columns []source.Column) {
 	for _, name := range names {

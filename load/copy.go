@@ -19,15 +19,15 @@ import (
 func (p *Plan) Copy(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
 ) (stats Stats, err error) {
-	return p.copy(ctx, ends{src, dst}, Names{from, to}, func(*job) error { return nil })
+	if err := p.checkCopy(); err != nil {
+		return Stats{}, err
+	}
+	return p.copy(ctx, ends{src, dst}, Names{from, to}, func(j *job) error { return p.checkConvert(j.columns.names) })
 }
 
 // copy copies a table if it may fill what the sink has found.
 func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job) error) (stats Stats, err error) {
 	dst, from := e.dst, names.From
-	if err := p.checkCopy(); err != nil {
-		return Stats{}, err
-	}
 	// The rows have a context of their own, since a failure of the sink ends them, but not what follows.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -47,7 +47,6 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 		return Stats{}, err
 	}
 	_, j.prints = readers[0].(source.CSVWriter)
-	j.loose = !j.prints
 	fills := make([]fill, len(readers))
 	for i, reader := range readers {
 		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }
@@ -66,22 +65,33 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 // PreviewCopy returns what Copy would do, and changes nothing. The progress then expects the rows that the source has.
 func (p *Plan) PreviewCopy(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
-) (plan sink.Plan, err error) {
+) (sink.Plan, error) {
+	plan, columns, err := p.preview(ctx, dst, src, from, to)
+	if err == nil {
+		err = p.checkConvert(columns)
+	}
+	return plan, err
+}
+
+// preview also returns the columns of the rows that the table would get, or nil if they are not known.
+func (p *Plan) preview(
+	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
+) (plan sink.Plan, columns []string, err error) {
 	if err := p.checkCopy(); err != nil {
-		return sink.Plan{}, err
+		return sink.Plan{}, nil, err
 	}
 	rows, all, j, err := p.begin(ctx, src, from, to)
 	if unknown, is := errors.AsType[*source.UnknownError](err); is && unknown.What == "table" {
-		return sink.Plan{}, &endingError{err}
+		return sink.Plan{}, nil, &endingError{err}
 	}
 	if err != nil {
-		return sink.Plan{}, err
+		return sink.Plan{}, nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	if plan, err = all.planned(ctx, dst, j.to, j); err != nil {
-		return plan, err
+		return plan, j.columns.names, err
 	}
-	return plan, p.progress().expectRows(rows)
+	return plan, j.columns.names, p.progress().expectRows(rows)
 }
 
 func (p *Plan) checkCopy() error {
@@ -96,6 +106,11 @@ func (p *Plan) begin(
 	ctx context.Context, src source.Source, from, to string,
 ) (rows source.Rows, all *Plan, j *job, err error) {
 	j = &job{name: from, to: to, pieces: make([]piece, 1)}
+	described, err := source.Describe(ctx, src)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	j.system = source.DialectOf(described.System)
 	d, err := p.define(ctx, src, from)
 	if err == nil && d != nil {
 		err = j.make(d)

@@ -79,13 +79,20 @@ func (p *Plan) PreviewTables(
 		names[i] = table.From
 	}
 	p.progress().expectedRows.Store(0)
+	var columns []string
+	known := true
 	planned, err := lookUp(ctx, names, func(i int) (sink.Plan, error) {
-		plan, err := p.PreviewCopy(ctx, dst, src, tables[i].From, tables[i].To)
+		plan, found, err := p.preview(ctx, dst, src, tables[i].From, tables[i].To)
 		if err != nil {
 			plan.Table = tables[i].To
 		}
+		columns = append(columns, found...)
+		known = known && found != nil
 		return plan, err
 	})
+	if err == nil && known {
+		err = p.checkConvert(columns)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"strings"
 
 	"culvert/export"
 	"culvert/format"
@@ -177,7 +176,7 @@ func (p *Plan) jobOf(
 	}
 	_, j.csv = readable.(format.CSV)
 	j.shows = !j.csv
-	j.loose = !strings.HasPrefix(from.Manifest.System, "PostgreSQL ")
+	j.system = source.DialectOf(from.Manifest.System)
 	var columns []source.Column
 	for _, column := range table.Columns {
 		columns = append(columns, source.Column{Name: column.Name, Type: column.Type})
@@ -187,7 +186,7 @@ func (p *Plan) jobOf(
 		return j, err
 	}
 	j.columns.written = true
-	if strings.HasPrefix(from.Manifest.System, "SQLite ") {
+	if j.system == source.SQLite {
 		j.columns.keepText()
 	}
 	j.fewer = !j.columns.all || j.shows

@@ -48,7 +48,11 @@
 // The columns of the file are matched by name, so their order does not matter. Columns that the file does not have get
 // their defaults. [Plan.Columns] leaves some out, and [Plan.Rename] gives them other names. A column that the table
 // does not have is a [*culvert/source.UnknownError] before anything of the table is loaded. Loading all columns of CSV
-// into PostgreSQL, whatever their names, parses nothing.
+// into PostgreSQL, whatever their names, parses nothing, and looks only at columns whose type may change a value that
+// the source can have.
+//
+// The database is told what types the values had ([sink.Filling.Types]): those of the manifest, or of the source of a
+// copy. Values of other files have none, and each is looked at.
 //
 // # Memory
 //

@@ -161,6 +161,10 @@ type textTable struct {
 
 func (t textTable) Format() format.Format { return t.format }
 
+func (t textTable) Fit(b *source.Batch) (*source.Batch, error) { return b, nil }
+
+func (t textTable) KeepsText([]byte) bool { return true }
+
 // memoryLoader adds rows to a table in memory.
 type memoryLoader struct {
 	table   *fillingTable

@@ -21,12 +21,12 @@ import (
 type job struct {
 	name, to string
 	from     format.Readable // of the text of the pieces; nil for batches
+	system   source.Dialect  // of the source; "" if not known
 	text     bool            // they are a text, whose table cannot be made
 	csv      bool            // the text has the lines that are summed up
 	shows    bool            // so has what the decoder of the text shows
 	fewer    bool            // it has columns that are not loaded, or its values are decoded
 	prints   bool            // the source can print CSV
-	loose    bool            // the source may have values that are not of the type of their column
 	alone    string          // why there will be fewer loaders than wanted
 	table    string          // the name of the table as the sink writes it
 	object   string          // what identifies the table in the sink
@@ -64,6 +64,9 @@ func (p *Plan) wanted(j *job) int {
 func (p *Plan) filling(j *job) sink.Filling {
 	f := p.Filling
 	f.Columns, f.Loaders = j.columns.names, p.wanted(j)
+	if f.From = j.system; f.From != "" {
+		f.Types = typesOf(j.columns.types)
+	}
 	if j.create != nil {
 		f.Create = j.create
 	}
@@ -186,17 +189,9 @@ func (t *filling) prepare() error {
 		}
 		return nil
 	}
-	if text.Format() == (format.CSV{}) { // which only PostgreSQL reads
-		table, convert := t.table.Columns(), t.plan.Filling.Convert
-		if t.job.loose {
-			t.prep.checked, t.prep.infinite = checkedOf(table, convert), infiniteOf(table)
-			t.prep.octets = octetsOf(table)
-		}
-		t.prep.zeros, t.prep.table, t.prep.redact = zerosOf(table, convert), t.job.table, t.plan.Filling.Redact
-	}
-	isChecked := t.prep.checked != nil || t.prep.octets != nil || t.prep.zeros != nil
-	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && !isChecked {
-		t.prep.asIs, t.prep.csv = true, true
+	t.prep.table = text
+	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all {
+		t.prep.asIs, t.prep.csv, t.prep.printed, t.prep.from = true, true, t.job.prints, format.CSV{}
 	}
 	var err error
 	if t.prep.encoder, err = text.Format().Encoder(c.types); err != nil {

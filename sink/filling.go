@@ -2,6 +2,8 @@ package sink
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"culvert/source"
@@ -25,9 +27,15 @@ type Filling struct {
 	Create *source.Definition
 
 	// Convert are the names of columns of the table whose type may change values, as the database does by itself: round
-	// numbers, or store the text 007 as the number 7. Other columns refuse such values: see package
-	// culvert/sink/grammar.
+	// numbers, or store the text 007 as the number 7. Letter case does not count. Other columns refuse such values: see
+	// package culvert/sink/grammar.
 	Convert []string
+
+	// From is the system of the source, or "" if it is not known, and Types are the types of its columns, as it names
+	// them, in the order of Columns; there are none, or as many. Values that these types exclude are not looked for.
+	// Values without a type, such as those of a file of another program, may be escapes of others.
+	From  source.Dialect
+	Types []string
 
 	// Existing is what becomes of the rows that the table has.
 	Existing Existing
@@ -74,8 +82,30 @@ func (f Filling) Check() error {
 		return errors.New("sink: the columns of the key by which rows are updated are not named")
 	case f.Conflict != Update && len(f.Key) > 0:
 		return errors.New("sink: a key is named, but no rows are to be updated by it")
+	case len(f.Types) > 0 && len(f.Types) != len(f.Columns):
+		return errors.New("sink: there are not as many types as columns")
 	}
 	return nil
+}
+
+// Origin is what is known of the values of a column: the system of their source, and the type that they have there, as
+// the system names it. Both are "" if nothing is known.
+type Origin struct {
+	Dialect source.Dialect
+	Type    string
+}
+
+// Origin returns the origin of the values of a column of the rows.
+func (f Filling) Origin(column int) Origin {
+	if f.From == "" || len(f.Types) == 0 {
+		return Origin{Dialect: f.From}
+	}
+	return Origin{f.From, f.Types[column]}
+}
+
+// Converts reports whether the type of a column of the table may change values.
+func (f Filling) Converts(column string) bool {
+	return slices.ContainsFunc(f.Convert, func(name string) bool { return strings.EqualFold(name, column) })
 }
 
 // Existing says what becomes of the rows that a table has before it is filled.

@@ -192,8 +192,18 @@ type TextTable interface {
 	Table
 
 	// Format returns the format of the text that the loaders read. Its encoder for [Table.Columns] is safe for
-	// concurrent use. [format.CSV] means that files of CSV can be loaded as they are, except for their header.
+	// concurrent use. [format.CSV] means that files of CSV can be loaded as they are, except for their header, if
+	// KeepsText is true.
 	Format() format.Format
+
+	// Fit returns rows as they are to be encoded: the same batch, or another one in which values have the form that the
+	// database reads. The error is a [*RowError] with the row of the batch, and an [ErrChanged], if a column would
+	// change a value. [Loader.Load] does this itself. Fit is safe for concurrent use.
+	Fit(b *source.Batch) (*source.Batch, error)
+
+	// KeepsText reports whether every column keeps its values of a text of whole rows in that format. Otherwise the
+	// rows must be decoded, and passed to Fit, which says what is wrong, if anything is. It is safe for concurrent use.
+	KeepsText(text []byte) bool
 }
 
 // TextLoader is implemented by loaders of databases that read text.

@@ -86,6 +86,15 @@ const (
 	SQLite     Dialect = "sqlite"
 )
 
+// dialects are those of systems, by the names in a [Description].
+var dialects = map[string]Dialect{"PostgreSQL": PostgreSQL, "MySQL": MySQL, "MariaDB": MariaDB, "SQLite": SQLite}
+
+// DialectOf returns the dialect of a system as a [Description] names it, or "" if there is none.
+func DialectOf(system string) Dialect {
+	name, _, _ := strings.Cut(system, " ")
+	return dialects[name]
+}
+
 // ColumnDefinition is what makes a column again.
 type ColumnDefinition struct {
 	Name      string `json:"name"`

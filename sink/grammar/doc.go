@@ -2,18 +2,23 @@
 //
 // Databases read more than they print: PostgreSQL takes now, a zone by its name, and a number of days for a date,
 // MySQL completes a date, SQLite turns '007' into 7, and all of them round numbers. What is read then is another value,
-// and the database says nothing. So a value from another system must have a form of the type of its column, in which
-// it means the same there; any other is refused. The forms are:
+// and the database says nothing. So a value must have a form of the type of its column, in which it means the same
+// there; any other is refused. The forms are:
 //
 //   - whole numbers, and decimal numbers with an exponent at most, whose value a FLOAT or DOUBLE prints again, and with
-//     no more digits after the point than the column has. Text in a column of numbers has neither white space nor
-//     zeros or a plus sign before its digits: it may be an identifier
+//     no more digits after the point than the column has. They have neither white space nor zeros or a plus sign before
+//     their digits: those may be identifiers
 //   - dates of year, month and day; times of hours, minutes and seconds, with no more digits of a second than the
-//     column has; both, with an offset from UTC where the column has one, and otherwise at most with that of UTC
+//     column has; both, with an offset from UTC where the column has one, and otherwise at most with that of UTC;
+//     intervals as PostgreSQL prints them, and of ISO 8601, with no smaller units than the column has
+//   - amounts of money as lc_monetary = C prints them, or as numbers
 //   - text that is not longer than the column, since databases cut off white space at its end
 //
 // Types that are not listed here are left to the database. They print what they read in another form, if any, but do
 // not complete it, like UUIDs and JSON.
+//
+// Most values need no such look, since the type that they had in their source says enough: an integer is one in every
+// database. [Narrow] has the table of these types.
 package grammar
 
 import "culvert/source"
@@ -22,26 +27,18 @@ import "culvert/source"
 // to its database. It is safe for concurrent use. Values that are NULL have no grammar.
 type Grammar func(kind source.Kind, value []byte) string
 
-// either joins grammars.
-func either(all ...Grammar) Grammar {
-	return func(kind source.Kind, value []byte) (reason string) {
-		for _, g := range all {
-			if reason = g(kind, value); reason == "" {
-				break
-			}
+// or is a grammar that also keeps certain words.
+func (g Grammar) or(words ...string) Grammar {
+	return func(kind source.Kind, value []byte) string {
+		reason := g(kind, value)
+		if reason == "" {
+			return ""
 		}
-		return reason
-	}
-}
-
-// word is a grammar of certain words.
-func word(words ...string) Grammar {
-	return func(_ source.Kind, value []byte) string {
 		for _, w := range words {
 			if string(value) == w {
 				return ""
 			}
 		}
-		return "it is none of the words of the column"
+		return reason
 	}
 }

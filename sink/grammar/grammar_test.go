@@ -96,7 +96,7 @@ func TestGrammars(t *testing.T) {
 			[]string{"0", "-7", "70"},
 			[]string{"", "-", "07", "+7", " 7", "7.0", "0x7", "1_0"},
 		},
-		{grammar.Postgres("bigint"), source.Number, []string{"00042", "+7"}, []string{"1e3"}},
+		{grammar.Postgres("bigint"), source.Number, []string{"42", "-7"}, []string{"1e3", "00042", "+7"}},
 		{
 			grammar.Postgres("numeric"), source.Number,
 			[]string{"1e-9", "NaN", "-Infinity", "12.50"},
@@ -151,9 +151,29 @@ func TestGrammars(t *testing.T) {
 			[]string{"", "1.5 days", "1 week", "tomorrow"},
 		},
 		{grammar.Postgres("inet"), source.Text, []string{"10.0.0.1", "::1/64"}, []string{"10", "10/8", "10.0"}},
-		{grammar.Postgres("boolean"), source.Text, []string{"t", "false", "1"}, []string{"yes", "tr", "2"}},
+		{grammar.Postgres("boolean"), source.Text, []string{"t", "FALSE", "1", "yes"}, []string{"tr", "2", ""}},
 		{grammar.Postgres("character varying(3)"), source.Text, []string{"äöü", ""}, []string{"abc "}},
-		{grammar.Postgres("money"), source.Number, []string{"-1.5"}, []string{"1.005", "$1"}},
+		{grammar.Postgres("money"), source.Number, []string{"-1.5"}, []string{"1.005", "1,000"}},
+		{
+			grammar.Postgres("money"), source.Text,
+			[]string{"$1,234,567.80", "-$0.05", "$1", "$92,233.58", "0.5"},
+			[]string{"$1.250", "$12,50", "$1,2345", "1,000.00", "12,50 €", "$1,000.5", "$", "$-1.00", "($1.00)"},
+		},
+		{
+			grammar.Postgres("interval day to hour"), source.Text,
+			[]string{"1 year -2 days", "10:00:00", "-infinity", "3 months 00:00"},
+			[]string{"10:30:00", "00:00:01", "P1D", "10", "1 day ", "1 day 2 years"},
+		},
+		{
+			grammar.Postgres("interval(2)"), source.Text,
+			[]string{"00:00:00.120", "PT0.25S", "100000:00:00.01"},
+			nil,
+		},
+		{
+			grammar.Postgres("numeric(6,-2)"), source.Number,
+			[]string{"1200", "0", "1.2e3", "-0.00"},
+			[]string{"1250", "1", "0.5"},
+		},
 		{
 			grammar.MySQL("datetime(1)"), source.Text,
 			[]string{"0000-00-00 00:00:00", "2026-00-00", "2026-1-2 3:04:05.5", "2026-01-02 03:04:05+00"},
@@ -166,7 +186,7 @@ func TestGrammars(t *testing.T) {
 			[]string{"1 10:00:00", "101112"},
 		},
 		{grammar.MySQL("float(7,2) unsigned"), source.Number, []string{"1.25", "12.5"}, []string{"1.255"}},
-		{grammar.MySQL("int(5) unsigned zerofill"), source.Number, []string{"00042"}, []string{"4.2"}},
+		{grammar.MySQL("int(5) unsigned zerofill"), source.Number, []string{"42"}, []string{"4.2", "00042"}},
 	} {
 		for _, value := range test.keeps {
 			if reason := test.grammar(test.kind, []byte(value)); reason != "" {

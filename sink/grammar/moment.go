@@ -3,7 +3,6 @@ package grammar
 import (
 	"bytes"
 	"fmt"
-	"strings"
 
 	"culvert/source"
 )
@@ -31,7 +30,7 @@ const (
 func (m moment) grammar() Grammar {
 	return func(_ source.Kind, value []byte) string {
 		r := reader{text: value}
-		if m.era {
+		if m.era && len(value) > 0 && value[len(value)-1] == 'C' {
 			r.text = bytes.TrimSuffix(value, []byte(" BC"))
 		}
 		if m.date {
@@ -73,21 +72,26 @@ type reader struct {
 func (r *reader) ended() bool { return r.at == len(r.text) }
 
 func (r *reader) oneOf(characters string) bool {
-	if r.ended() || strings.IndexByte(characters, r.text[r.at]) < 0 {
+	if r.ended() {
 		return false
 	}
-	r.at++
-	return true
+	for i := range len(characters) {
+		if r.text[r.at] == characters[i] {
+			r.at++
+			return true
+		}
+	}
+	return false
 }
 
 // number reads a number of at least and at most so many digits.
 func (r *reader) number(least, most int) (n int, ok bool) {
-	length := min(digits(r.text[r.at:]), most)
-	for _, c := range r.text[r.at : r.at+length] {
-		n = n*10 + int(c-'0')
+	start := r.at
+	for r.at < len(r.text) && r.at-start < most && '0' <= r.text[r.at] && r.text[r.at] <= '9' {
+		n = n*10 + int(r.text[r.at]-'0')
+		r.at++
 	}
-	r.at += length
-	return n, length >= least
+	return n, r.at-start >= least
 }
 
 // date reads a year, a month and a day.
@@ -97,8 +101,11 @@ func (r *reader) date(m *moment) bool {
 	if !ok || r.ended() {
 		return false
 	}
-	separator := string(r.text[r.at])
-	if !r.oneOf("-/") {
+	separator := "-"
+	if r.text[r.at] == '/' {
+		separator = "/"
+	}
+	if !r.oneOf(separator) {
 		return false
 	}
 	month, ok := r.number(1, 2)
@@ -122,27 +129,33 @@ func (r *reader) clock(m *moment) (zero bool, places int, ok bool) {
 	if !ok || !r.oneOf(":") || m.hours <= 2 && hours > hoursOfDay {
 		return false, 0, false
 	}
-	minutes, ok := r.number(2, 2)
-	if !ok || minutes > 59 {
-		return false, 0, false
-	}
-	seconds := 0
-	if r.oneOf(":") {
-		if seconds, ok = r.number(2, 2); !ok || seconds > 59 {
-			return false, 0, false
-		}
-		if r.oneOf(".") {
-			length := digits(r.text[r.at:])
-			places = len(bytes.TrimRight(r.text[r.at:r.at+length], "0"))
-			r.at += length
-			ok = length > 0
-		}
-	}
+	minutes, seconds, places, ok := r.minutes()
 	zero = minutes == 0 && seconds == 0 && places == 0
 	if hours == hoursOfDay && m.hours <= 2 {
 		return false, places, ok && zero && m.midnight
 	}
 	return zero && hours == 0, places, ok
+}
+
+// minutes reads minutes and seconds. It also returns the digits of a second.
+func (r *reader) minutes() (minutes, seconds, places int, ok bool) {
+	if minutes, ok = r.number(2, 2); !ok || minutes > 59 {
+		return 0, 0, 0, false
+	}
+	if !r.oneOf(":") {
+		return minutes, 0, 0, true
+	}
+	if seconds, ok = r.number(2, 2); !ok || seconds > 59 {
+		return 0, 0, 0, false
+	}
+	if r.oneOf(".") {
+		length := digits(r.text[r.at:])
+		r.at += length
+		for places = length; places > 0 && r.text[r.at-length+places-1] == '0'; places-- {
+		}
+		ok = length > 0
+	}
+	return minutes, seconds, places, ok
 }
 
 // zone reads an offset from UTC, if there is one, to the end of the text. It returns whether it is another than zero.
@@ -164,4 +177,14 @@ func (r *reader) zone() (offset, ok bool) {
 		}
 		r.oneOf(":")
 	}
+}
+
+// IsZeroDate reports whether a text is a date of MySQL whose month or day is zero, with or without a time, which other
+// systems do not have.
+func IsZeroDate(text []byte) bool {
+	r := reader{text: text}
+	if !r.date(&moment{years: 4, zeros: true}) || r.at != lengthOfDate || text[4] != '-' {
+		return false
+	}
+	return (string(text[5:7]) == "00" || string(text[8:10]) == "00") && (r.ended() || r.oneOf(" T"))
 }

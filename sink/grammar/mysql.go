@@ -3,12 +3,13 @@ package grammar
 import (
 	"strings"
 
+	"culvert/sink/internal/typename"
 	"culvert/source"
 )
 
 // MySQL returns the grammar of a type of MySQL or MariaDB, as information_schema names it.
 func MySQL(name string) Grammar {
-	base, modifiers := cut(name)
+	base, modifiers := typename.Cut(name)
 	word, _, _ := strings.Cut(base, " ")
 	const years = 4
 	switch word {

@@ -3,6 +3,7 @@ package grammar
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strconv"
 
 	"culvert/source"
@@ -11,7 +12,7 @@ import (
 const (
 	notWhole  = "the column takes whole numbers, without white space, a fraction or an exponent"
 	notNumber = "the column takes numbers, without white space"
-	padded    = "the column would drop the zeros or the sign before the digits of the text"
+	padded    = "the column would drop the zeros or the sign before the digits"
 	rounded   = "the column would round the number"
 )
 
@@ -82,15 +83,19 @@ func SameNumber(a, b []byte) bool {
 	return bytes.Equal(m, n) && (len(m) == 0 || i == j && x.negative == y.negative)
 }
 
-// places returns the digits after the point that are not zeros at the end.
+// places returns the digits after the point that are not zeros at the end. It is negative if there are zeros at the end
+// of a whole number, and as small as can be for 0.
 func (d *decimal) places() int {
 	var buf [64]byte
 	all, point := d.significant(buf[:0])
-	return max(0, len(all)-point)
+	if len(all) == 0 {
+		return math.MinInt
+	}
+	return len(all) - point
 }
 
-// isPadded reports whether a number has a plus sign, or zeros before its other digits.
-func isPadded(text []byte) bool {
+// IsPadded reports whether a number has a plus sign, or zeros before its other digits.
+func IsPadded(text []byte) bool {
 	text = bytes.TrimPrefix(text, []byte{'-'})
 	return len(text) > 1 && (text[0] == '+' || text[0] == '0' && '0' <= text[1] && text[1] <= '9')
 }
@@ -108,13 +113,17 @@ func whole(kind source.Kind, value []byte) string {
 	case isBool(kind):
 	case len(text) == 0 || digits(text) < len(text):
 		return notWhole
-	case kind == source.Text && isPadded(value):
+	case IsPadded(value):
 		return padded
 	}
 	return ""
 }
 
-// exact is the grammar of decimal numbers with a number of places, or -1 for any.
+// anyPlaces stands for any number of digits after the point.
+const anyPlaces = math.MaxInt
+
+// exact is the grammar of decimal numbers with a number of places; if it is negative, with as many zeros before the
+// point.
 func exact(places int) Grammar {
 	return func(kind source.Kind, value []byte) string {
 		d, ok := parseDecimal(value)
@@ -122,9 +131,12 @@ func exact(places int) Grammar {
 		case isBool(kind):
 		case !ok:
 			return notNumber
-		case kind == source.Text && isPadded(value):
+		case IsPadded(value):
 			return padded
-		case places >= 0 && (d.exponent != 0 || len(d.fraction) > places) && d.places() > places:
+		case places >= 0 && d.exponent == 0 && len(d.fraction) <= places:
+		case d.places() > places && places < 0:
+			return rounded
+		case d.places() > places:
 			return fmt.Sprintf("the column keeps %d digits after the point", places)
 		}
 		return ""
@@ -137,7 +149,7 @@ func binary(bits int) Grammar {
 		switch {
 		case isBool(kind):
 			return ""
-		case kind == source.Text && isPadded(value):
+		case IsPadded(value):
 			return padded
 		}
 		d, ok := parseDecimal(value)

@@ -1,30 +1,12 @@
 package grammar
 
 import (
-	"strconv"
 	"strings"
 
 	"culvert/internal/lazyregexp"
+	"culvert/sink/internal/typename"
 	"culvert/source"
 )
-
-// modified finds the modifiers of a type, and what follows them.
-var modified = lazyregexp.New(`^([^(]*?) ?\( ?(-?[0-9]+)(?: ?, ?(-?[0-9]+))? ?\)(.*)$`)
-
-// cut returns the name of a type, in lower case, without its modifiers.
-func cut(name string) (base string, modifiers []int) {
-	name = strings.ToLower(strings.TrimSpace(name))
-	parts := modified.FindStringSubmatch(name)
-	if parts == nil {
-		return name, nil
-	}
-	for _, digits := range parts[2:4] {
-		if n, err := strconv.Atoi(digits); err == nil {
-			modifiers = append(modifiers, n)
-		}
-	}
-	return parts[1] + parts[4], modifiers
-}
 
 // first returns the first modifier, or a default.
 func first(modifiers []int, or int) int {
@@ -34,32 +16,25 @@ func first(modifiers []int, or int) int {
 	return modifiers[0]
 }
 
-// hours are those of an interval, with minutes and seconds.
-const hours = `[+-]?[0-9]+:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6}0*)?)?`
-
 var (
-	infinite  = word("infinity", "-infinity")
-	special   = word("NaN", "Infinity", "-Infinity")
-	truth     = word("t", "f", "true", "false", "1", "0")
-	network   = lazyregexp.New(`^(?:[0-9]+(?:\.[0-9]+){3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)(?:/[0-9]+)?$`)
-	bits      = lazyregexp.New(`^[01]+$`)
-	intervals = lazyregexp.New(`^(?:[+-]?[0-9]+ (?:year|mon|day)s?(?: |$))*(?:` + hours + `)?$`)
-	durations = lazyregexp.New(`^P[-0-9.YMWDTHS]+$`)
+	infinite = []string{"infinity", "-infinity"}
+	special  = []string{"NaN", "Infinity", "-Infinity"}
+	network  = lazyregexp.New(`^(?:[0-9]+(?:\.[0-9]+){3}|[0-9a-fA-F.]*:[0-9a-fA-F:.]*)(?:/[0-9]+)?$`)
+	bits     = lazyregexp.New(`^[01]+$`)
 )
 
 const (
 	yearsOfDate   = 7
 	yearsOfMoment = 6
+	placesOfTime  = 6  // of a second
 	maxNameSize   = 63 // without a NUL, in bytes
 )
 
 // matching is the grammar of an expression.
-func matching(reason string, expressions ...*lazyregexp.Regexp) Grammar {
+func matching(reason string, expression *lazyregexp.Regexp) Grammar {
 	return func(kind source.Kind, value []byte) string {
-		for _, e := range expressions {
-			if kind != source.Bytes && len(value) > 0 && e.Match(value) {
-				return ""
-			}
+		if kind != source.Bytes && len(value) > 0 && expression.Match(value) {
+			return ""
 		}
 		return reason
 	}
@@ -67,46 +42,34 @@ func matching(reason string, expressions ...*lazyregexp.Regexp) Grammar {
 
 // Postgres returns the grammar of a type of PostgreSQL, as format_type names it.
 func Postgres(name string) Grammar {
-	base, modifiers := cut(name)
-	const places = 6 // of a second
+	base, modifiers := typename.Cut(name)
 	zoned := strings.HasSuffix(base, " with time zone")
-	switch strings.TrimSuffix(strings.TrimSuffix(base, " with time zone"), " without time zone") {
+	plain := strings.TrimSuffix(strings.TrimSuffix(base, " with time zone"), " without time zone")
+	word, unit, _ := strings.Cut(plain, " ")
+	if word == "interval" {
+		return interval(unit, first(modifiers, placesOfTime)).or(infinite...)
+	}
+	switch plain {
 	case "smallint", "integer", "bigint", "oid":
 		return whole
 	case "numeric":
-		if len(modifiers) == 0 {
-			return either(special, exact(-1))
-		}
-		if len(modifiers) == 1 {
-			modifiers = append(modifiers, 0)
-		}
-		if modifiers[1] < 0 {
-			return nil // it rounds before the point
-		}
-		return either(special, exact(modifiers[1]))
+		return exact(scale(modifiers)).or(special...)
 	case "real":
-		return either(special, binary(32))
+		return binary(32).or(special...)
 	case "double precision":
-		return either(special, binary(64))
+		return binary(64).or(special...)
 	case "money":
-		return exact(2)
+		return money
 	case "boolean":
-		return func(kind source.Kind, value []byte) string {
-			if isBool(kind) || truth(kind, value) == "" {
-				return ""
-			}
-			return "the column takes true and false"
-		}
+		return truth
 	case "date":
-		return either(infinite, moment{date: true, years: yearsOfDate, era: true}.grammar())
+		return moment{date: true, years: yearsOfDate, era: true}.grammar().or(infinite...)
 	case "time":
-		return moment{clock: true, midnight: true, offset: zoned, places: first(modifiers, places)}.grammar()
+		return moment{clock: true, midnight: true, offset: zoned, places: first(modifiers, placesOfTime)}.grammar()
 	case "timestamp":
-		m := moment{date: true, clock: true, offset: zoned, places: first(modifiers, places)}
+		m := moment{date: true, clock: true, offset: zoned, places: first(modifiers, placesOfTime)}
 		m.years, m.era = yearsOfMoment, true
-		return either(infinite, m.grammar())
-	case "interval":
-		return matching("the column takes intervals such as 1 day 10:00:00", intervals, durations)
+		return m.grammar().or(infinite...)
 	case "character varying", "character":
 		if len(modifiers) > 0 {
 			return text(modifiers[0])
@@ -116,9 +79,76 @@ func Postgres(name string) Grammar {
 	case `"char"`:
 		return bytesOf(1)
 	case "bit", "bit varying":
-		return either(word(""), matching("the column takes digits 0 and 1", bits))
+		return matching("the column takes digits 0 and 1", bits).or("")
 	case "inet", "cidr":
 		return matching("the column takes whole addresses", network)
 	}
 	return nil
 }
+
+// scale returns the places of numeric, which has any number of them without modifiers, and none with one modifier.
+func scale(modifiers []int) int {
+	switch len(modifiers) {
+	case 0:
+		return anyPlaces
+	case 1:
+		return 0
+	}
+	return modifiers[1]
+}
+
+// truths are the words of a boolean in PostgreSQL, in any letter case. It also takes the beginnings of some.
+var truths = []string{"t", "f", "true", "false", "1", "0", "y", "n", "yes", "no", "on", "off"}
+
+func truth(kind source.Kind, value []byte) string {
+	if isBool(kind) {
+		return ""
+	}
+	for _, word := range truths {
+		if len(value) == len(word) && strings.EqualFold(string(value), word) {
+			return ""
+		}
+	}
+	return "the column takes true and false"
+}
+
+// decimals are numbers with two places.
+var decimals = exact(placesOfMoney)
+
+const placesOfMoney = 2
+
+// money is the grammar of amounts: numbers, and what PostgreSQL prints if lc_monetary is C, as it is in the sessions
+// that read and load. What it prints otherwise may mean another amount.
+func money(kind source.Kind, value []byte) string {
+	digits := value
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || digits[0] != '$' {
+		if decimals(kind, value) == "" {
+			return ""
+		}
+		return notAmount
+	}
+	r := reader{text: digits, at: 1}
+	const group = 3
+	if _, ok := r.number(1, len(digits)); !ok {
+		return notAmount
+	}
+	for few := r.at <= 1+group; few && r.oneOf(","); { // groups follow at most three digits
+		if _, ok := r.number(group, group); !ok {
+			return notAmount
+		}
+	}
+	if r.oneOf(".") {
+		if _, ok := r.number(placesOfMoney, placesOfMoney); !ok {
+			return notAmount
+		}
+	}
+	if !r.ended() {
+		return notAmount
+	}
+	return ""
+}
+
+const notAmount = "the column takes amounts such as 1000.50, or $1,000.50 as lc_monetary = C prints them"

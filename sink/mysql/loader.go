@@ -7,13 +7,13 @@ import (
 	"io"
 	"slices"
 	"strconv"
-	"strings"
 
 	"culvert/format"
 	"culvert/internal/mysqlconnect"
 	"culvert/internal/mysqlrow"
 	"culvert/internal/rowsum"
 	"culvert/sink"
+	"culvert/sink/grammar"
 	"culvert/source"
 )
 
@@ -53,9 +53,9 @@ type loader struct {
 func newLoader(t *table) *loader {
 	columns := slices.Clone(t.columns)
 	for i := range columns {
-		same := func(name string) bool { return strings.EqualFold(name, columns[i].Name) }
-		if slices.ContainsFunc(t.Convert, same) {
-			columns[i].grammar = nil
+		c := &columns[i]
+		if c.grammar = grammar.Narrow(c.grammar, source.MySQL, c.Type, t.Origin(i)); t.Converts(c.Name) {
+			c.grammar = nil
 		}
 	}
 	l := &loader{t: t, w: writer{columns: columns, lists: !t.db.infile}, into: t.target.SQL(), size: pieceSize}

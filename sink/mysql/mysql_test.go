@@ -12,6 +12,7 @@ import (
 	"culvert/internal/rowsum"
 	"culvert/internal/testkit"
 	"culvert/sink"
+	"culvert/sink/grammar"
 	"culvert/sink/mysql"
 	"culvert/sink/sinktest"
 	"culvert/source"
@@ -77,9 +78,31 @@ func TestSink(t *testing.T) {
 			Quote:     func(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" },
 			Text:      "longtext",
 			Values:    values,
+			Changes:   changes,
 			Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Busy: true,
 		})
 	})
+}
+
+// changes are values that MariaDB reads as others.
+var changes = []sinktest.Change{
+	{Type: "float", Kind: source.Number, Value: "0.1234567890123"},
+	{Type: "double(9,2)", Kind: source.Number, Value: "1.239"},
+	{Type: "decimal(9,2)", Kind: source.Number, Value: "1.239"},
+	{Type: "date", Kind: source.Text, Value: "1709164800"},
+	{Type: "date", Kind: source.Text, Value: "2026-01-01T10:00"},
+	{Type: "datetime", Kind: source.Text, Value: "2026-01-01 10:00:00.5"},
+	{Type: "time", Kind: source.Text, Value: "101112"},
+	{Type: "varchar(3)", Kind: source.Text, Value: "abc "},
+}
+
+// TestGuarantees tests what is left to check if the type of the source is known.
+func TestGuarantees(t *testing.T) {
+	sinktest.Guarantees(t, source.MariaDB, []string{
+		"tinyint(4)", "int(11)", "bigint(20) unsigned", "decimal(5,2)", "decimal(30,6)", "float", "double",
+		"float(7,2)", "date", "datetime", "datetime(6)", "timestamp(3)", "time", "time(6)", "char(3)", "varchar(40)",
+		"text", "json",
+	}, grammar.MySQL)
 }
 
 // values are what columns can hold.

@@ -13,6 +13,7 @@ import (
 	"culvert/internal/mysqlrow"
 	"culvert/sink"
 	"culvert/sink/grammar"
+	"culvert/sink/internal/typename"
 	"culvert/source"
 )
 
@@ -55,19 +56,17 @@ type column struct {
 }
 
 func newColumn(c mysqlrow.Column) column {
-	word, rest := c.Type, ""
-	if end := strings.IndexAny(c.Type, " ("); end >= 0 {
-		word, rest = c.Type[:end], c.Type[end:]
-	}
-	known := column{Column: c, class: classes[strings.ToLower(word)]}
-	known.grammar = grammar.MySQL(c.Type)
+	base, modifiers := typename.Cut(c.Type)
+	word, _, _ := strings.Cut(base, " ")
+	word, _, _ = strings.Cut(word, "(") // of ENUM and SET
+	known := column{Column: c, class: classes[word], grammar: grammar.MySQL(c.Type)}
 	if c.JSON {
 		known.class, known.grammar = other, nil
 	}
-	known.now = c.NotNull && strings.EqualFold(word, "timestamp")
+	known.now = c.NotNull && word == "timestamp"
 	known.errorValue = hasErrorValue(c.Type)
-	if digits, _, found := strings.Cut(strings.TrimPrefix(rest, "("), ")"); found {
-		known.size, _ = strconv.Atoi(digits) // 0 for other types
+	if len(modifiers) > 0 {
+		known.size = modifiers[0]
 	}
 	return known
 }

@@ -101,11 +101,18 @@ func (l *loader) Load(b *source.Batch) error {
 		}
 		l.encoder = encoder
 	}
+	rows, err := l.t.Fit(b)
+	if err != nil {
+		if refused, is := errors.AsType[*sink.RowError](err); is {
+			refused.Row += l.sent
+		}
+		return l.fail(err)
+	}
 	write := func(text []byte) ([]byte, error) {
 		_, err := l.running.w.Write(text)
 		return text[:0], err
 	}
-	text, err := l.encoder.AppendPieces(l.text[:0], b, pieceSize, write)
+	text, err := l.encoder.AppendPieces(l.text[:0], rows, pieceSize, write)
 	if err == nil {
 		text, err = write(text)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/sink"
+	"culvert/sink/grammar"
 	"culvert/sink/postgres"
 	"culvert/sink/sinktest"
 	"culvert/source"
@@ -31,10 +32,48 @@ func TestSink(t *testing.T) {
 		},
 		Exec:      func(t *testing.T, sql string) { db.Exec(t, sql) },
 		Values:    values,
+		Changes:   changes,
 		Loses:     loses,
 		Loaders:   true,
 		Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Sums: true, Busy: true,
 	})
+}
+
+// changes are values that PostgreSQL reads as others, or not at all times as the same.
+var changes = []sinktest.Change{
+	{Type: "date", Kind: source.Text, Value: "today"},
+	{Type: "date", Kind: source.Text, Value: "01/02/2026"},
+	{Type: "date", Kind: source.Text, Value: "2460369"},
+	{Type: "timestamp", Kind: source.Text, Value: "now"},
+	{Type: "timestamp", Kind: source.Text, Value: "2026-01-31 10:00:00+02"},
+	{Type: "timestamp(2)", Kind: source.Text, Value: "2026-01-31 10:00:00.123"},
+	{Type: "timestamptz", Kind: source.Text, Value: "2026-01-31 10:00 Europe/Berlin"},
+	{Type: "time(0)", Kind: source.Text, Value: "10:00:00.5"},
+	{Type: "interval(1)", Kind: source.Text, Value: "00:00:01.25"},
+	{Type: "interval day", Kind: source.Text, Value: "1 day 10:00:00"},
+	{Type: "interval hour to minute", Kind: source.Text, Value: "00:00:01"},
+	{Type: "interval", Kind: source.Text, Value: "tomorrow"},
+	{Type: "numeric(6,2)", Kind: source.Number, Value: "1.005"},
+	{Type: "numeric(6,-2)", Kind: source.Number, Value: "1250"},
+	{Type: "real", Kind: source.Number, Value: "0.1234567890123"},
+	{Type: "char(3)", Kind: source.Text, Value: "abc  "},
+	{Type: "varchar(3)", Kind: source.Text, Value: "abc "},
+	{Type: "boolean", Kind: source.Text, Value: "tr"},
+	{Type: "inet", Kind: source.Text, Value: "10/8"},
+	{Type: "money", Kind: source.Text, Value: "12,50 €"},
+	{Type: "money", Kind: source.Text, Value: "$ 12,50"},
+	{Type: "money", Kind: source.Text, Value: "$1.250"},
+	{Type: "money", Kind: source.Number, Value: "1.005"},
+}
+
+// TestGuarantees tests what is left to check if the type of the source is known.
+func TestGuarantees(t *testing.T) {
+	sinktest.Guarantees(t, source.PostgreSQL, []string{
+		"smallint", "integer", "bigint", "numeric", "numeric(5,2)", "numeric(30,6)", "numeric(6,-2)", "real",
+		"double precision", "boolean", "date", "timestamp without time zone", "timestamp(3) without time zone",
+		"timestamp with time zone", "time without time zone", "time(2) without time zone", "interval", "interval(2)",
+		"character varying(5)", "character(40)", "text", "money", "uuid",
+	}, grammar.Postgres)
 }
 
 // loses makes a trigger that leaves out the row with the number 13.

@@ -18,7 +18,8 @@ type table struct {
 	loaded  []sink.Part
 	loaders []*loader
 	guard   *guard // nil if one connection fills the table, or parts are committed
-	whole   bool   // the loaders see no rows in the table except those that they have added
+	fit     fit
+	whole   bool // the loaders see no rows in the table except those that they have added
 	ended   bool
 }
 
@@ -40,6 +41,7 @@ func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Tabl
 		}
 		return nil, err
 	}
+	t.fit = newFit(t.plan)
 	db.filling = t
 	return t, nil
 }
@@ -232,6 +234,10 @@ func (t *table) Columns() []source.Column { return t.columns }
 
 // Format returns [format.CSV].
 func (t *table) Format() format.Format { return format.CSV{} }
+
+func (t *table) Fit(b *source.Batch) (*source.Batch, error) { return t.fit.apply(b) }
+
+func (t *table) KeepsText(text []byte) bool { return t.fit.passes(text) }
 
 func (t *table) Loaders() []sink.Loader {
 	loaders := make([]sink.Loader, len(t.loaders))

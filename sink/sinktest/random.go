@@ -65,7 +65,7 @@ func testRandomTables(t *testing.T, f *Fixture) {
 			}
 			f.Exec(t, "INSERT INTO "+f.Quote("random_from")+" VALUES "+strings.Join(rows, ", "))
 		}
-		f.copy(t, f.open(t), "random_from", "random_to")
+		f.copy(t, f.open(t), "random_from", "random_to", true)
 		if got, want := f.export(t, "random_to"), f.export(t, "random_from"); got != want {
 			t.Errorf("a table of %q differs after a copy", chosen)
 		}

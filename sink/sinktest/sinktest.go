@@ -53,6 +53,9 @@ type Fixture struct {
 	// Values are values that the database can store, for round trips.
 	Values []sourcetest.Value
 
+	// Changes are values that columns would change, besides those that are the same in every database.
+	Changes []Change
+
 	// Loaders is set if several loaders can fill an empty table.
 	Loaders bool
 
@@ -102,6 +105,7 @@ var parts = []struct {
 	{"Unknown", testUnknown, nil},
 	{"Append", testAppend, nil},
 	{"Values", testValues, nil},
+	{"Kept", testKept, nil},
 	{"ManyRows", testManyRows, nil},
 	{"RandomTables", testRandomTables, nil},
 	{"RandomTexts", testRandomTexts, nil},

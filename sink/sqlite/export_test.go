@@ -13,6 +13,9 @@ func Exec(t *testing.T, db *DB, sql string) {
 	}
 }
 
+// GrammarOf is the grammar of a numeric column.
+var GrammarOf = grammarOf
+
 // InTransaction reports whether a transaction is open.
 func InTransaction(db *DB) bool { return !db.conn.GetAutocommit() }
 

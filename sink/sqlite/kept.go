@@ -2,9 +2,7 @@ package sqlite
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
-	"strings"
 
 	"culvert/internal/sqliterow"
 	"culvert/sink"
@@ -16,29 +14,37 @@ import (
 const (
 	asNumber = "the column would store the text as another number"
 	rounded  = "the column would round the number"
+	padded   = "the column would drop the zeros or the sign before the digits"
+	unsigned = "the column would drop the sign of the zero"
 )
 
-// converts returns for each column whether its type may change values: since it changes none, or since the caller says
-// so.
-func (t *table) converts() []bool {
-	free := make([]bool, len(t.plan.Columns))
+// grammars returns what the values of each column are checked with: nil if it changes none of them, or if the caller
+// says that it may.
+func (t *table) grammars() []grammar.Grammar {
+	all := make([]grammar.Grammar, len(t.plan.Columns))
 	for i, c := range t.plan.Columns {
-		free[i] = t.affinities[i] != numeric ||
-			slices.ContainsFunc(t.filling.Convert, func(name string) bool { return strings.EqualFold(name, c.Name) })
+		if t.affinities[i] == numeric && !t.filling.Converts(c.Name) {
+			all[i] = grammar.Narrow(grammarOf(c.Type), source.SQLite, c.Type, t.filling.Origin(i))
+		}
 	}
-	return free
+	return all
+}
+
+// grammarOf returns the grammar of a numeric column.
+func grammarOf(declared string) grammar.Grammar {
+	isReal := grammar.IsReal(declared)
+	return func(kind source.Kind, value []byte) string { return changed(isReal, kind, value) }
 }
 
 // check returns the error of the first value of a batch that its column would change.
 func (l *loader) check(b *source.Batch) error {
-	for column, free := range l.free {
-		if free {
+	for column, check := range l.grammars {
+		if check == nil {
 			continue
 		}
-		isReal := isReal(l.table.plan.Columns[column].Type)
 		for row := range b.Rows() {
 			kind, value := b.AnyValue(row, column)
-			if reason := changed(isReal, kind, value); reason != "" {
+			if reason := check(kind, value); reason != "" {
 				refused := &sink.RowError{
 					Table: l.table.plan.Table, Row: l.taken + int64(row) + 1, Column: l.table.plan.Columns[column].Name,
 					Code: "SQLITE_MISMATCH", Err: sink.Changed(reason),
@@ -53,12 +59,8 @@ func (l *loader) check(b *source.Batch) error {
 	return nil
 }
 
-// isReal reports whether a numeric column stores whole numbers as REAL, too.
-func isReal(declared string) bool {
-	declared = strings.ToUpper(declared)
-	return !strings.Contains(declared, "INT") &&
-		(strings.Contains(declared, "REAL") || strings.Contains(declared, "FLOA") || strings.Contains(declared, "DOUB"))
-}
+// zero is the number without its sign, with which SameNumber compares it.
+var zero = []byte("0")
 
 // changed returns why a numeric column would store a value as another one, or "". A number may change its digits, but
 // not its value. A text that is stored as a number must be what SQLite prints for it, since it may be an identifier.
@@ -72,8 +74,13 @@ func changed(isReal bool, kind source.Kind, value []byte) string {
 		case "NaN", "Infinity", "-Infinity", "9.0e+999", "-9.0e+999":
 			return ""
 		}
-		if !grammar.KeptByFloat(value, 64) {
+		switch {
+		case grammar.IsPadded(value):
+			return padded
+		case !grammar.KeptByFloat(value, 64):
 			return rounded
+		case value[0] == '-' && grammar.SameNumber(value, zero):
+			return unsigned
 		}
 	case source.Text:
 		trimmed := bytes.Trim(value, " \t\n\v\f\r")
@@ -88,6 +95,9 @@ func changed(isReal bool, kind source.Kind, value []byte) string {
 			return asNumber
 		}
 		var text [32]byte
+		if number == 0 {
+			number = 0 // SQLite stores no zero with a sign in such a column
+		}
 		printed := sqliterow.RealText(text[:0], number)
 		if !isReal && number == float64(int64(number)) {
 			printed = strconv.AppendInt(text[:0], int64(number), 10)

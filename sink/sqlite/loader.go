@@ -14,6 +14,7 @@ import (
 	"culvert/internal/rowsum"
 	"culvert/internal/sqliterow"
 	"culvert/sink"
+	"culvert/sink/grammar"
 	"culvert/source"
 )
 
@@ -27,11 +28,12 @@ type loader struct {
 	several *sqlite3.Stmt // adds a group of rows, or nil
 	probe   *sqlite3.Stmt // adds a row, whatever the filling says of its key, or nil
 	group   int
-	free    []bool // whether the type of each column may change values
-	rows    int64  // since the last part
-	taken   int64  // since the last flush
+	rows    int64 // since the last part
+	taken   int64 // since the last flush
 	closed  bool
 	err     error
+
+	grammars []grammar.Grammar // by column
 }
 
 func (l *loader) finish() {

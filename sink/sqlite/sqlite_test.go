@@ -370,6 +370,12 @@ func TestRefusedRows(t *testing.T) {
 	}
 }
 
+// TestGuarantees tests what is left to check if the type of the source is known.
+func TestGuarantees(t *testing.T) {
+	types := []string{"INTEGER", "NUMERIC(5,2)", "REAL", "DATE", "TIMESTAMP", "TIME", "BOOLEAN"}
+	sinktest.Guarantees(t, source.SQLite, types, sqlite.GrammarOf)
+}
+
 // TestKept loads values into columns whose affinity would change some of them.
 func TestKept(t *testing.T) {
 	const long = "12345678901234567890"
@@ -385,7 +391,7 @@ func TestKept(t *testing.T) {
 		{"INTEGER", source.Text, "7", "7"},
 		{"INTEGER", source.Text, "0x7", "0x7"},
 		{"INTEGER", source.Text, "7 days", "7 days"},
-		{"INTEGER", source.Number, "007", "7"},
+		{"INTEGER", source.Number, "007", ""},
 		{"INTEGER", source.Number, "1.5", "1.5"},
 		{"INTEGER", source.Number, long, ""},
 		{"INTEGER", source.Number, "9223372036854775807", "9223372036854775807"},
@@ -544,6 +550,15 @@ func TestSink(t *testing.T) {
 			return src
 		},
 		Exec: func(t *testing.T, sql string) { execute(t, path, sql) },
+		Changes: []sinktest.Change{
+			{Type: "INTEGER", Kind: source.Text, Value: " 7"},
+			{Type: "NUMERIC", Kind: source.Text, Value: "12.50"},
+			{Type: "NUMERIC", Kind: source.Number, Value: "12345678901234567890"},
+			{Type: "REAL", Kind: source.Number, Value: "-0"},
+			{Type: "REAL", Kind: source.Number, Value: "-0.0"},
+			{Type: "REAL", Kind: source.Text, Value: "-0.0"},
+			{Type: "NUMERIC", Kind: source.Number, Value: "-0"},
+		},
 		Loses: func(table string) string {
 			return "CREATE TRIGGER loses BEFORE INSERT ON " + table +
 				" WHEN NEW.id = 13 BEGIN SELECT RAISE(IGNORE); END"

@@ -85,7 +85,7 @@ func (t *table) begin() error {
 	if err != nil {
 		return t.db.fail(t.ctx, err)
 	}
-	t.loader = &loader{table: t, stmt: stmt, group: 1, free: t.converts()}
+	t.loader = &loader{table: t, stmt: stmt, group: 1, grammars: t.grammars()}
 	group := t.group()
 	if group == 1 {
 		return nil

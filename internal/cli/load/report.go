@@ -14,6 +14,7 @@ import (
 	"culvert/load"
 	"culvert/sink"
 	"culvert/sink/dialect"
+	"culvert/sink/grammar"
 	"culvert/source"
 )
 
@@ -277,7 +278,7 @@ func (f *tableFlags) withHints(err error) error {
 			"leave out rows whose key exists: --on-conflict ignore",
 			"or update those: --on-conflict update --key COLUMNS",
 		}
-	case errors.Is(err, sink.ErrChanged) && isRow && load.IsZeroDate(refused.Value):
+	case errors.Is(err, sink.ErrChanged) && isRow && grammar.IsZeroDate([]byte(refused.Value)):
 		column := command.ForShell(refused.Column)
 		hints = []string{"load such dates, which only MySQL has, as NULL: --convert " + column}
 	case errors.Is(err, sink.ErrChanged):
