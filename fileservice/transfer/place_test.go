@@ -307,6 +307,28 @@ func TestPushPlaceTree(t *testing.T) {
 	seeCopies(t, from, filepath.Join(target, "copy", "of it"))
 }
 
+// TestPushPlaceEmptyDirectories pushes directories that a place cannot keep, and so must be named.
+func TestPushPlaceEmptyDirectories(t *testing.T) {
+	from, _ := filetest.Tree(t, map[string]int{"sub/file": 1}) // which also makes void
+	if err := os.Mkdir(filepath.Join(from, "sub", "empty"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, dry := range []bool{true, false} {
+		p, _ := emptyPlace(t)
+		skipped := map[string]bool{}
+		config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: ".", DryRun: dry}
+		config.Notify = func(e transfer.Event) {
+			if e.Kind == transfer.FileSkipped {
+				skipped[e.Name] = true
+			}
+		}
+		result, err := transfer.PushPlace(t.Context(), p, config)
+		if err != nil || result.Files != 1 || result.Skipped != 2 || !skipped["void"] || !skipped["sub/empty"] {
+			t.Errorf("dry %v: %v, %+v, skipped %v", dry, err, result, skipped)
+		}
+	}
+}
+
 func TestPushPlaceRetries(t *testing.T) {
 	from, _ := filetest.Tree(t, map[string]int{"large": 9*fileservice.BlockSize + 5, "small": 7})
 	p, target := emptyPlace(t)

@@ -43,6 +43,9 @@ type push struct {
 	newMover func(*pushFile) mover
 	whole    bool // each file is moved by one worker
 
+	// filesOnly means that directories exist at the other end only as parts of the names of files.
+	filesOnly bool
+
 	// isSame reports whether a file at the other end, as it is listed, may be a copy. lookup asks the other end, and
 	// returns errPresent if it has the file, whose content is local; see Config.Overwrite.
 	isSame func(there fs.FileInfo, version fileservice.Version) bool
@@ -95,6 +98,8 @@ func (p *push) walk() error {
 	return nil
 }
 
+var errNoFiles = errors.New("it is an empty directory, and only files are kept there")
+
 // pageLength is the number of directory entries read at a time.
 const pageLength = 256
 
@@ -122,6 +127,9 @@ func (p *push) list(name string, part *dirPart) error {
 		return reading(err)
 	}
 	part.sort()
+	if p.filesOnly && len(part.entries) == 0 && part.after == "" && len(p.config.Include) == 0 {
+		p.skip(name, errNoFiles)
+	}
 	remote := path.Join(p.config.Remote, name)
 	if len(p.config.Include) == 0 && !p.config.DryRun {
 		if err := p.try(func() error { return p.makeDirs(remote) }); err != nil {

@@ -29,11 +29,14 @@ import (
 //   - otherwise, the file of the place is not older.
 //
 // With Overwrite, only a checksum is proof enough: all other files are sent.
+//
+// A place keeps files, with their paths, but not the permissions of a file, nor a directory without files: that is
+// skipped.
 func PushPlace(ctx context.Context, to place.Place, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
-	p := &placePush{push: push{transfer: newTransfer(ctx, config), whole: true}}
+	p := &placePush{push: push{transfer: newTransfer(ctx, config), whole: true, filesOnly: true}}
 	p.place = place.WithContext(p.ctx, to)
 	writes := min(cmp.Or(config.Parallel, writesAtOnce), mostWritesAtOnce)
 	p.connect, p.most = func() {}, func() int { return writes }

@@ -54,13 +54,17 @@ func CheckTarget(dir *os.Root, name, local string, overwrite bool) error {
 	return CheckReplaced(info, local, overwrite)
 }
 
-// CheckReplaced fails if a file must not replace the one that exists.
+// CheckReplaced fails if a file must not replace what exists. Nothing but files and links is ever replaced: programs use
+// a pipe, a socket or a device, such as /dev/null, by its name.
 func CheckReplaced(there fs.FileInfo, local string, overwrite bool) error {
 	switch {
 	case there.IsDir():
 		return &fs.PathError{Op: "write", Path: local, Err: fmt.Errorf("%w: a directory", fs.ErrExist)}
 	case !overwrite:
 		return &fs.PathError{Op: "write", Path: local, Err: fs.ErrExist}
+	case there.Mode()&^fs.ModeSymlink&fs.ModeType != 0:
+		err := fmt.Errorf("%w: %w", fs.ErrExist, fileservice.NotRegular(there.Mode()))
+		return &fs.PathError{Op: "write", Path: local, Err: err}
 	}
 	return nil
 }
