@@ -19,7 +19,8 @@ type Copied struct {
 // Copy copies the log up to [Log.Durable] into a new one. Others may append meanwhile. The directory of the new log
 // must be empty or not exist; its parent must exist. Entries keep their LSNs, their groups and their key. If entries
 // are cut off before they are copied, Copy begins again with the entries that are left. When Copy returns, the new log
-// is durable and closed. After an error it is incomplete, and the caller should remove it.
+// is durable and closed. After an error, the directory is empty. Only a kill, or a disk that fails, leaves an incomplete
+// copy there, which was not closed.
 func (l *Log) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v, err := l.beginRead(func() LSN { return l.durable })
 	if err != nil {
@@ -76,6 +77,7 @@ func (v view) copyTo(
 	if err != nil {
 		return copied, nil, err
 	}
+	to.incomplete = true
 	damage, err = to.copyGroups(ctx, v, first)
 	for again != nil && errors.Is(err, ErrTruncated) {
 		if v, err = again(); err == nil {
@@ -86,7 +88,17 @@ func (v view) copyTo(
 		}
 	}
 	copied = Copied{to.First(), to.Last()}
+	to.incomplete = err != nil || damage != nil && again != nil // a repair ends at the damage
 	return copied, damage, errors.Join(err, to.Close())
+}
+
+// removeCopy removes the files of a copy that is not complete, which would be taken for a log. The lock is held.
+func (l *Log) removeCopy() error {
+	names, err := l.dir.List()
+	for _, name := range names {
+		err = errors.Join(err, l.dir.Remove(name))
+	}
+	return errors.Join(err, l.dir.Sync())
 }
 
 // beginAt makes a log without entries begin at an LSN.

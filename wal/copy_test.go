@@ -386,3 +386,51 @@ func TestCopyWithoutRoomToBeginAgain(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestCopyFails copies a log to a disk on which every operation fails once. Nothing is left that could be
+// taken for a log, and another copy goes into the same directory.
+func TestCopyFails(t *testing.T) {
+	log, dir := newLog(t, Options{SegmentSize: minSegmentSize})
+	for range 10 {
+		mustAppend(t, log, strings.Repeat("x", 1000))
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := OpenReader(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for failing, met := 1, true; met; failing++ {
+		d := crashfs.New("/data")
+		faults := 0
+		d.Hook = func(o crashfs.Operation) crashfs.Fault {
+			if o.Number != failing {
+				return crashfs.None
+			}
+			faults++
+			return crashfs.NoSpace
+		}
+		session := d.Boot()
+		v := r.view
+		if v.dir, err = openFolder(r.fs, r.path); err != nil {
+			t.Fatal(err)
+		}
+		_, damage, err := v.copyTo(background, session, simulatedDir, nil, v.first, nil)
+		met = faults > 0
+		if damage != nil || err != nil && !met {
+			t.Fatalf("operation %d: %v, %v", failing, damage, err)
+		}
+		if err != nil {
+			if left, _, err := openReader(session, simulatedDir, nil); err == nil && len(left.Segments()) > 0 {
+				t.Errorf("operation %d: what is left is a log: %+v", failing, left.Segments())
+			}
+			if _, _, err := v.copyTo(background, session, simulatedDir, nil, v.first, nil); err != nil {
+				t.Errorf("operation %d: the next copy: %v", failing, err)
+			}
+		}
+		if err := v.dir.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -121,6 +121,7 @@ type Log struct {
 	cuts              uint64 // as in the header of the newest segment
 	progress          chan struct{}
 	readers           int       // that need dir
+	incomplete        bool      // a copy without all entries, which is not to be kept
 	lookups           []*cursor // of Read, least recently used first
 	failure           error
 	closed            bool // no more entries are taken
@@ -209,7 +210,11 @@ func openIn(dir folder, options Options) (*Log, Recovery, error) {
 		recovery.First, recovery.Last = l.first, l.next-1
 	}
 	if err != nil {
-		return nil, Recovery{}, errors.Join(err, l.closeFile(), l.lock.Close())
+		err = errors.Join(err, l.closeFile())
+		if options.copy {
+			err = errors.Join(err, l.removeCopy())
+		}
+		return nil, Recovery{}, errors.Join(err, l.lock.Close())
 	}
 	l.start()
 	return l, recovery, nil
@@ -328,13 +333,12 @@ func (l *Log) Close() error {
 
 	l.io.Lock()
 	defer l.io.Unlock()
-	l.mu.Lock()
-	_, err := l.flush()
-	l.mu.Unlock()
-	if err == nil {
-		err = l.sealActive()
+	err := l.complete()
+	err = errors.Join(err, l.closeFile())
+	if l.options.copy && (l.incomplete || err != nil) {
+		err = errors.Join(err, l.removeCopy())
 	}
-	err = errors.Join(err, l.closeFile(), l.lock.Close())
+	err = errors.Join(err, l.lock.Close())
 	l.mu.Lock()
 	l.active, l.kept, l.over = nil, nil, true
 	unused := l.readers == 0
@@ -348,6 +352,20 @@ func (l *Log) Close() error {
 		err = errors.Join(err, l.dir.Close())
 	}
 	return err
+}
+
+// complete writes what is left, and the end of the log. io is held.
+func (l *Log) complete() error {
+	if l.incomplete {
+		return nil
+	}
+	l.mu.Lock()
+	_, err := l.flush()
+	l.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return l.sealActive()
 }
 
 func (l *Log) closeFile() error {

@@ -19,8 +19,8 @@ type Repaired struct {
 // Repair copies entries of a damaged log into a new one, in a directory that must be empty or not exist: from the first
 // entry that is left up to the first damage after it. So it leaves out entries after damage, except if the beginning of
 // the log is missing: then it copies the entries after that. Entries keep their LSNs and their key. The damaged log is
-// not changed. When Repair returns nil, the new log is durable. After an error it is not complete, and the caller
-// should remove it.
+// not changed. When Repair returns nil, the new log is durable. After an error its directory is empty, as after one of
+// [Log.Copy].
 func Repair(ctx context.Context, dir, target string, key []byte) (Repaired, error) {
 	return repair(ctx, disk.OS{}, filepath.Clean(dir), target, key)
 }

@@ -14,12 +14,13 @@ import (
 	"culvert/wal"
 )
 
-// wallog makes a log of words and closes it. With -key it also makes the key and encrypts the log:
+// wallog makes a log of words and closes it. With -key it also makes the key and encrypts the log. With -large, two
+// entries fill a segment:
 //
-//	wallog [-key FILE] DIR WORD...
+//	wallog [-key FILE] [-large] DIR WORD...
 func wallog(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
-		ts.Fatalf("usage: wallog [-key FILE] DIR WORD...")
+		ts.Fatalf("usage: wallog [-key FILE] [-large] DIR WORD...")
 	}
 	options := wal.Options{SegmentSize: 1 << 20}
 	if args[0] == "-key" {
@@ -27,11 +28,16 @@ func wallog(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.WriteFile(ts.MkAbs(args[1]), options.Key, 0o600))
 		args = args[2:]
 	}
+	repeated := 1
+	if args[0] == "-large" {
+		repeated = 400_000 / len(args[2])
+		args = args[1:]
+	}
 	log, _, err := wal.Open(ts.MkAbs(args[0]), options)
 	ts.Check(err)
 	ctx := context.Background()
 	for _, word := range args[1:] {
-		_, err = log.Append(ctx, []byte(word))
+		_, err = log.Append(ctx, []byte(strings.Repeat(word, repeated)))
 		ts.Check(err)
 	}
 	ts.Check(log.Close())

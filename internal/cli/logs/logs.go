@@ -80,7 +80,20 @@ func (f *options) open(a *command.App, dir string) (*wal.Reader, wal.Recovery, e
 		return nil, wal.Recovery{}, err
 	}
 	r, recovery, err := wal.OpenReader(dir, key)
+	if err == nil && len(r.Segments()) == 0 {
+		err = refuseNothing(dir)
+	}
 	return r, recovery, f.hint(err, dir)
+}
+
+// refuseNothing refuses a directory without files, such as a backup of which nothing is left. A log without entries has
+// a lock.
+func refuseNothing(dir string) error {
+	names, err := os.ReadDir(dir)
+	if err == nil && len(names) == 0 {
+		err = fmt.Errorf("%s: %w: the directory is empty", dir, wal.ErrForeign)
+	}
+	return err
 }
 
 // hint adds what to do about a log that cannot be read.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +44,7 @@ func repair(ctx context.Context, a *command.App, r *CopyReport, flags *options) 
 	}
 	r.First, r.Last = repaired.First, repaired.Last
 	if repaired.Damage != nil {
-		r.Damage = command.Plain(repaired.Damage)
+		r.Damage = strings.ReplaceAll(command.Plain(repaired.Damage), "\n", "; ")
 	}
 	return nil
 }
