@@ -428,3 +428,44 @@ func TestPullPlaceEndsAmongSmallFiles(t *testing.T) {
 		t.Errorf("%d files count as pulled, and there are %d", result.Files, there)
 	}
 }
+
+// listedPlace calls a function before it opens anything.
+type listedPlace struct {
+	place.Place
+	opening func(name string) error
+}
+
+func (p listedPlace) Open(name string) (fs.File, error) {
+	if err := p.opening(name); err != nil {
+		return nil, err
+	}
+	return p.Place.Open(name)
+}
+
+// TestInterruptedListing ends transfers while a directory is listed. Nothing is wrong with that directory.
+func TestInterruptedListing(t *testing.T) {
+	from, _ := filetest.Tree(t, map[string]int{"sub/file": 10})
+	for name, run := range map[string]func(context.Context, place.Place, transfer.Config) (transfer.Result, error){
+		"PullPlace": transfer.PullPlace, "PushPlace": transfer.PushPlace,
+	} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		ended := errors.New("ended")
+		p := listedPlace{openVersioned(t, from), func(name string) error {
+			if name == "sub" {
+				cancel(ended)
+			}
+			return context.Cause(ctx)
+		}}
+		root := t.TempDir() // of the pull
+		if name == "PushPlace" {
+			root = from
+		}
+		result, err := run(ctx, p, transfer.Config{
+			Remote: ".", Root: filetest.OpenRoot(t, root), Local: ".",
+			Notify: func(e transfer.Event) { t.Errorf("%s: %+v", name, e) },
+		})
+		if !errors.Is(err, ended) || result.Failed != 0 {
+			t.Errorf("%s: %v, %+v", name, err, result)
+		}
+	}
+}

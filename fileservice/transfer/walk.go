@@ -164,7 +164,10 @@ func (w *walk) grow(part *dirPart) bool {
 // fault records the error of a directory. That of the root ends the transfer.
 func (w *walk) fault(name string, err error) {
 	fatal := errors.Is(err, place.ErrUnreachable) || isFatal(err) && w.transfer.isForAll(name, err)
-	if name != "." && !fatal {
+	switch {
+	case w.transfer.ctx.Err() != nil:
+		return // which is why
+	case name != "." && !fatal:
 		w.transfer.fail(name, err)
 		return
 	}
