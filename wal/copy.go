@@ -19,8 +19,8 @@ type Copied struct {
 // Copy copies the log up to [Log.Durable] into a new one. Others may append meanwhile. The directory of the new log
 // must be empty or not exist; its parent must exist. Entries keep their LSNs, their groups and their key. If entries
 // are cut off before they are copied, Copy begins again with the entries that are left. When Copy returns, the new log
-// is durable and closed. After an error, the directory is empty. Only a kill, or a disk that fails, leaves an incomplete
-// copy there, which was not closed.
+// is durable and closed. After an error, the directory is empty. Only a kill, or a disk that fails, leaves an
+// incomplete copy there, which was not closed.
 func (l *Log) Copy(ctx context.Context, target string) (c Copied, err error) {
 	v, err := l.beginRead(func() LSN { return l.durable })
 	if err != nil {

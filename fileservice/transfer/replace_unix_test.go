@@ -43,7 +43,8 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 		if !errors.Is(err, fs.ErrExist) || result.Files != 1 || result.Failed != 2 {
 			t.Errorf("%s: %v, %+v", name, err, result)
 		}
-		for file, want := range map[string]fs.FileMode{"large": fs.ModeNamedPipe, "small": fs.ModeNamedPipe, "link": 0} {
+		types := map[string]fs.FileMode{"large": fs.ModeNamedPipe, "small": fs.ModeNamedPipe, "link": 0}
+		for file, want := range types {
 			if info, err := os.Lstat(filepath.Join(to, file)); err != nil || info.Mode().Type() != want {
 				t.Errorf("%s: %s is %v, %v", name, file, info.Mode(), err)
 			}

@@ -54,8 +54,8 @@ func CheckTarget(dir *os.Root, name, local string, overwrite bool) error {
 	return CheckReplaced(info, local, overwrite)
 }
 
-// CheckReplaced fails if a file must not replace what exists. Nothing but files and links is ever replaced: programs use
-// a pipe, a socket or a device, such as /dev/null, by its name.
+// CheckReplaced fails if a file must not replace what exists. Nothing but files and links is ever replaced: programs
+// use a pipe, a socket or a device, such as /dev/null, by its name.
 func CheckReplaced(there fs.FileInfo, local string, overwrite bool) error {
 	switch {
 	case there.IsDir():

@@ -188,6 +188,24 @@ func IsDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// IsInside reports whether a path, which need not exist, is below a directory, whatever links lead there.
+func IsInside(path, dir string) (bool, error) {
+	of, err := os.Stat(dir)
+	if err != nil {
+		return false, nil //nolint:nilerr // who opens it says why
+	}
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return false, err
+	}
+	for parent := filepath.Dir(path); parent != path; path, parent = parent, filepath.Dir(parent) {
+		if info, err := os.Stat(parent); err == nil && os.SameFile(info, of) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // ErrDirectory marks errors of an argument that is a directory where a file is needed.
 var ErrDirectory = errors.New("it is a directory")
 

@@ -3,11 +3,10 @@ package logs
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"culvert/internal/cli/argument"
 	"culvert/internal/cli/command"
 	"culvert/internal/cli/help"
 	"culvert/internal/ui"
@@ -78,19 +77,10 @@ func copiesLog(a *command.App, cmd *cobra.Command, usage string, text func(*Copy
 // refuseInside refuses a new log in the directory of the one that is read, which would then have files that are not its
 // own.
 func refuseInside(output, log string) error {
-	of, err := os.Stat(log)
-	if err != nil {
-		return nil // who opens it says why
+	inside, err := argument.IsInside(output, log)
+	if err == nil && inside {
+		err = command.WithHint(command.Usagef("the new log %q would be inside the log %q", output, log),
+			"name a directory beside it")
 	}
-	dir, err := filepath.Abs(output)
-	if err != nil {
-		return err
-	}
-	for parent := filepath.Dir(dir); parent != dir; dir, parent = parent, filepath.Dir(parent) {
-		if info, err := os.Stat(parent); err == nil && os.SameFile(info, of) {
-			return command.WithHint(command.Usagef("the new log %q would be inside the log %q", output, log),
-				"name a directory beside it")
-		}
-	}
-	return nil
+	return err
 }

@@ -43,6 +43,9 @@ func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) 
 		return err
 	}
 	t.report.Local = filepath.Join(dir, filepath.FromSlash(name))
+	if err := refuseInside(t.report.Local, url); err != nil {
+		return err
+	}
 	t.config.Remote, t.config.Local = t.end.path(), name
 	if t.config.Root, err = os.OpenRoot(dir); err != nil {
 		return err

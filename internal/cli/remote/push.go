@@ -66,6 +66,9 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 			config.Remote = pathpkg.Join(path, name)
 		}
 		t.report.URL = t.end.at(config.Remote)
+		if err := refuseInside(t.report.URL, local); err != nil {
+			return transfer.Result{}, err
+		}
 		return t.end.push(ctx, config)
 	})
 }

@@ -133,7 +133,7 @@ func (t *fileTransfer) do(
 		err = cause
 	}
 	t.conclude(&result, err)
-	return t.hint(cmp.Or(err, t.failed))
+	return cmp.Or(t.hint(err), t.failed)
 }
 
 // waitForServer returns a function that waits before the next connection: longer each time, up to half a minute.
@@ -207,8 +207,10 @@ func (t *fileTransfer) printHash(e *transfer.Event) {
 		t.app.Console.Print(line) // above the bars
 		return
 	}
-	if _, err := fmt.Fprintln(t.app.Stdout, line); t.failed == nil {
-		t.failed = err
+	if _, err := fmt.Fprintln(t.app.Stdout, line); err != nil && t.failed == nil {
+		err = fmt.Errorf("printing the hashes: %w", err)
+		t.failed = command.WithHint(err,
+			"the files are copied; the same command would not hash them again, but b3sum can")
 	}
 }
 
