@@ -10,8 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -184,30 +182,17 @@ func azureVersion(version string) *azblob.AccessConditions {
 
 // azureName returns the name of an object on Azure: its key, in which some characters, which gocloud.dev/blob found
 // Azure not to handle, are written as that library does it, so that both find the same objects.
-func azureName(key string) string {
-	var name strings.Builder
-	for _, c := range key {
-		if strings.ContainsRune("\"#%?\x7f", c) {
-			fmt.Fprintf(&name, "__%#x__", c)
-		} else {
-			name.WriteRune(c)
-		}
-	}
-	return name.String()
-}
-
-var azureEscape = regexp.MustCompile(`__0x([0-9a-f]{2})__`)
+func azureName(key string) string { return azureEscapes.Replace(key) }
 
 // keyOfAzure is the reverse of azureName.
-func keyOfAzure(name string) string {
-	return azureEscape.ReplaceAllStringFunc(name, func(escape string) string {
-		c, err := strconv.ParseUint(azureEscape.FindStringSubmatch(escape)[1], 16, 7)
-		if err != nil {
-			return escape // it is none of ours
-		}
-		return string(rune(c))
-	})
-}
+func keyOfAzure(name string) string { return azureUnescapes.Replace(name) }
+
+var (
+	azureEscapes = strings.NewReplacer(`"`, "__0x22__", "#", "__0x23__", "%", "__0x25__", "?", "__0x3f__",
+		"\x7f", "__0x7f__")
+	azureUnescapes = strings.NewReplacer("__0x22__", `"`, "__0x23__", "#", "__0x25__", "%", "__0x3f__", "?",
+		"__0x7f__", "\x7f")
+)
 
 func (s *azureStore) upload(key string, create bool, metadata map[string]string) upload {
 	u := &azureUpload{client: s.client.NewBlockBlobClient(azureName(key)), facts: metadata}
