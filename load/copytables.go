@@ -20,8 +20,8 @@ type Names struct{ From, To string }
 // after the last table.
 //
 // If the source is a [source.Sharer] and the sink a [sink.Cloner], up to Loaders tables are copied at the same time. If
-// there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet are
-// copied again after the others.
+// there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet, or
+// whose definitions need other tables, are copied again after the others.
 func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
 	planned, err := p.PreviewTables(ctx, dst, src, tables)
 	switch {
@@ -81,7 +81,7 @@ func (p *Plan) PreviewTables(
 	p.progress().expectedRows.Store(0)
 	var columns []string
 	known := true
-	planned, err := lookUp(ctx, names, func(i int) (sink.Plan, error) {
+	planned, err := p.lookUp(ctx, names, func(i int) (sink.Plan, error) {
 		plan, found, err := p.preview(ctx, dst, src, tables[i].From, tables[i].To)
 		if err != nil {
 			plan.Table = tables[i].To

@@ -27,8 +27,8 @@ import (
 // order of the manifest.
 //
 // If the sink is a [sink.Cloner], up to Loaders tables are loaded at the same time, the largest first. If there are
-// fewer tables, each has several loaders. Tables whose rows refer to rows that are not there yet are loaded again after
-// the others.
+// fewer tables, each has several loaders. Tables whose rows refer to rows that are not there yet, or whose
+// definitions need other tables, are loaded again after the others.
 func (p *Plan) Directory(
 	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
 ) ([]Stats, error) {
@@ -248,7 +248,7 @@ func (d *directory) lookUp(ctx context.Context, dst sink.Sink) ([]Planned, error
 	for i := range d.jobs {
 		names[i] = d.jobs[i].name
 	}
-	return lookUp(ctx, names, func(i int) (sink.Plan, error) {
+	return d.plan.lookUp(ctx, names, func(i int) (sink.Plan, error) {
 		j := &d.jobs[i]
 		if j.missing != nil {
 			return sink.Plan{Table: j.to}, j.missing

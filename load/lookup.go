@@ -3,6 +3,8 @@ package load
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"culvert/sink"
 	"culvert/source"
@@ -17,7 +19,7 @@ type Planned struct {
 
 // lookUp has every table looked up before any of them is changed. A table that cannot be filled does not keep it from
 // the others; what is returned as an error does.
-func lookUp(ctx context.Context, names []string, look func(i int) (sink.Plan, error)) ([]Planned, error) {
+func (p *Plan) lookUp(ctx context.Context, names []string, look func(i int) (sink.Plan, error)) ([]Planned, error) {
 	planned := make([]Planned, len(names))
 	for i, name := range names {
 		plan, err := look(i)
@@ -31,7 +33,58 @@ func lookUp(ctx context.Context, names []string, look func(i int) (sink.Plan, er
 		}
 		planned[i] = Planned{Name: name, Plan: plan, Err: err}
 	}
+	checkHeirs(planned, p.Filling.Existing == sink.Truncate)
+	if len(planned) == 1 && planned[0].Err != nil {
+		return nil, planned[0].Err
+	}
 	return planned, nil
+}
+
+// checkHeirs has tables fail that would end with rows twice, unless they have failed already. What is read of a table
+// has the rows of its heirs, so these must neither be filled too nor keep rows.
+func checkHeirs(planned []Planned, replaces bool) {
+	filled := map[string]bool{}
+	for _, one := range planned {
+		if one.Err == nil {
+			filled[one.Table] = true
+		}
+	}
+	for i := range planned {
+		one := &planned[i]
+		if one.Err != nil {
+			continue
+		}
+		refused := &HeirsError{Table: one.Table}
+		for _, heir := range one.Heirs {
+			if filled[heir.Table] {
+				refused.Filled = append(refused.Filled, heir.Table)
+			} else if replaces && heir.Filled {
+				refused.Kept = append(refused.Kept, heir.Table)
+			}
+		}
+		if refused.Filled != nil || refused.Kept != nil {
+			one.Err = refused
+		}
+	}
+}
+
+// HeirsError is the error of a table from which others inherit that are filled together with it, or keep rows while its
+// own are replaced. The rows that were read of it have theirs too, which would then be there twice.
+type HeirsError struct {
+	Table        string   // as the database names it
+	Filled, Kept []string // the heirs that are filled too; those that keep rows
+}
+
+func (e *HeirsError) Error() string {
+	var why []string
+	if e.Filled != nil {
+		why = append(why, "these are filled too: "+strings.Join(e.Filled, ", "))
+	}
+	if e.Kept != nil {
+		why = append(why, "these keep rows: "+strings.Join(e.Kept, ", "))
+	}
+	return fmt.Sprintf("load: table %s: its rows may be there twice, since they have those of the tables that inherit "+
+		"from it, and %s", e.Table, strings.Join(why, "; "))
 }
 
 // endingError is the error of a table that ends the whole work, since the caller cannot have meant it.

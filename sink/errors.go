@@ -18,6 +18,10 @@ var (
 	// ErrExists marks the error of a table that is to be made, but exists and cannot be filled in its place.
 	ErrExists = errors.New("sink: the table exists")
 
+	// ErrNeeds marks the error of a table that cannot be made, since its definition needs what does not exist, such as
+	// a type, a function, or a sequence or the row type of another table.
+	ErrNeeds = errors.New("sink: the definition of the table needs what does not exist")
+
 	// ErrBusy marks the error of a table that another load is filling.
 	ErrBusy = errors.New("sink: another load fills the table")
 

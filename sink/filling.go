@@ -159,6 +159,9 @@ type Plan struct {
 	Exists bool  // the table is there already
 	Rows   int64 // that it has, about; 0 if it is empty or the number is not known
 
+	// Heirs are the tables that inherit from it, but are no partitions. Filling it leaves them as they are.
+	Heirs []Heir
+
 	Loaders int    // how many there will be
 	Alone   string // the reason for fewer loaders than wanted, or ""; it ends a sentence
 
@@ -170,4 +173,10 @@ type Plan struct {
 
 	// Steps are the statements that change the database, in order.
 	Steps []string
+}
+
+// Heir is a table that inherits from another one. What reads the other one also returns the rows of its heirs.
+type Heir struct {
+	Table  string // as in [Plan]
+	Filled bool   // it may have rows
 }

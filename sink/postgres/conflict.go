@@ -34,8 +34,11 @@ func (p *plan) keeps() bool {
 // mergeSQL adds the rows of the temporary table.
 func (p *plan) mergeSQL() string {
 	names := list(p.columns)
-	sql := "INSERT INTO " + p.target.sql + " (" + names + ") OVERRIDING SYSTEM VALUE SELECT " + names + " FROM " +
-		arrivalsSQL + " ON CONFLICT "
+	sql := "INSERT INTO " + p.target.sql
+	if names != "" {
+		sql += " (" + names + ")"
+	}
+	sql += " OVERRIDING SYSTEM VALUE SELECT " + names + " FROM " + arrivalsSQL + " ON CONFLICT "
 	if p.Conflict == sink.Ignore {
 		return sql + "DO NOTHING"
 	}

@@ -124,3 +124,26 @@ func TestConflictRule(t *testing.T) {
 		t.Error("a table whose rule leaves all rows out is filled")
 	}
 }
+
+// TestConflictWithoutColumns adds rows to tables whose columns take no values, or that have none.
+func TestConflictWithoutColumns(t *testing.T) {
+	for _, columns := range []string{"", "a int GENERATED ALWAYS AS (1) STORED"} {
+		db, database := openNew(t, "CREATE TABLE t ("+columns+")")
+		table := fill(t, db, "t", sink.Filling{Existing: sink.Append, Conflict: sink.Ignore})
+		loader := table.Loaders()[0]
+		err := loadText(loader, "\n\n")
+		if err == nil {
+			_, _, err = loader.Sum()
+		}
+		if err == nil {
+			_, err = loader.Close()
+		}
+		if err == nil {
+			err = table.Commit()
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", columns, err)
+		}
+		expectCount(t, database, "t", "2")
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"culvert/sink"
 	"culvert/sink/dialect"
 	"culvert/source"
@@ -272,6 +274,24 @@ func (s *session) runAll(ctx context.Context, t *target, statements []string) er
 	return nil
 }
 
+// needing marks the error of a statement that needs what does not exist as [sink.ErrNeeds].
+func needing(err error) error {
+	code := ""
+	if refused, is := errors.AsType[*pgconn.PgError](err); is {
+		code = refused.Code
+	} else if redacted, is := errors.AsType[*redactedError](err); is {
+		code = redacted.code
+	}
+	if slices.Contains([]string{codeUndefinedTable, codeUndefinedObject, codeUndefinedFunction}, code) {
+		return needsError{err}
+	}
+	return err
+}
+
+type needsError struct{ error }
+
+func (e needsError) Unwrap() []error { return []error{sink.ErrNeeds, e.error} }
+
 // isViolation reports whether a row violates a constraint.
 func isViolation(err error) bool {
 	row, is := errors.AsType[*sink.RowError](err)
@@ -285,7 +305,7 @@ func (t *table) create(s *session) error {
 		return err
 	}
 	if err := s.runAll(t.ctx, t.target, before); err != nil {
-		return err
+		return needing(err)
 	}
 	t.target.oid, err = s.one(t.ctx, "SELECT pg_catalog.to_regclass($1::text)::oid", t.target.sql)
 	if err != nil {

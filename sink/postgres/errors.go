@@ -18,6 +18,8 @@ import (
 const (
 	codeInvalidParameterValue = "22023"
 	codeUndefinedTable        = "42P01"
+	codeUndefinedObject       = "42704"
+	codeUndefinedFunction     = "42883"
 	codeLockNotAvailable      = "55P03"
 	codeDeadlock              = "40P01"
 	codeDiskFull              = "53100"

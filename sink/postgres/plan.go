@@ -199,6 +199,12 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	if err != nil {
 		return sink.Plan{}, errAnswer
 	}
+	var heirs []sink.Heir
+	if p.Create == nil {
+		if heirs, err = db.session.heirs(ctx, p.target, f.Existing); err != nil {
+			return sink.Plan{}, err
+		}
+	}
 	// The right to call the function may be missing, which ends the transaction, so it is asked last.
 	object := ""
 	if p.Create == nil {
@@ -209,6 +215,6 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	}
 	return sink.Plan{
 		Table: p.target.name(), Columns: p.columns, Object: object, Exists: p.Create == nil, Rows: rows,
-		Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted, Later: p.later, Steps: p.steps(),
+		Heirs: heirs, Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted, Later: p.later, Steps: p.steps(),
 	}, nil
 }

@@ -29,6 +29,10 @@ WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid OR d.refclassi
 		WHEN 'pg_statistic_ext'::regclass THEN d.objid IN (SELECT oid FROM pg_statistic_ext WHERE stxrelid = t.oid)
 		WHEN 'pg_trigger'::regclass THEN d.objid IN (SELECT oid FROM pg_trigger WHERE tgisinternal)
 		ELSE false END
+UNION SELECT 'the ' || pg_describe_object(d.classid, d.objid, d.objsubid) || ', which uses the sequence of a column'
+FROM pg_depend s JOIN pg_depend d ON d.refclassid = s.classid AND d.refobjid = s.objid
+WHERE s.classid = 'pg_class'::regclass AND s.refclassid = 'pg_class'::regclass AND s.refobjid = $1::oid
+	AND s.deptype = 'i' AND s.objid IN (SELECT oid FROM pg_class WHERE relkind = 'S')
 UNION SELECT 'the table ' || inhparent::regclass::text || ', from which it inherits' FROM pg_inherits
 	WHERE inhrelid = $1::oid
 UNION SELECT 'row level security' FROM t WHERE relrowsecurity OR relforcerowsecurity
@@ -127,6 +131,8 @@ statements AS (
 				|| CASE WHEN condeferred THEN ' INITIALLY DEFERRED' ELSE '' END ELSE '' END)) AS parts (part, one)
 	UNION ALL SELECT 3, 100001, format('ALTER TABLE %s ADD CONSTRAINT %I ', t.new, conname)
 			|| pg_get_constraintdef(c.oid) FROM pg_constraint c, t WHERE conrelid = t.oid AND contype = 'f'
+	UNION ALL SELECT 2, 2, format('ALTER SEQUENCE %s AS %s', made.sql, q.seqtypid::regtype)
+		FROM sequences s JOIN made USING (attname) JOIN pg_sequence q ON q.seqrelid = s.oid WHERE s.deptype = 'i'
 	UNION ALL SELECT 3, 100002, format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS %s', t.new, attname,
 			attstattarget)
 		FROM pg_attribute, t WHERE attrelid = t.oid AND attnum > 0 AND NOT attisdropped AND attstattarget >= 0

@@ -245,6 +245,11 @@ func (f *tableFlags) withHints(err error) error {
 			hints = append(hints, "remove the foreign key, and add it again after the load: "+drop)
 		}
 		hints = append(hints, "or remove the rows of all these tables yourself, and load without --truncate or --swap")
+	case command.Is[*load.HeirsError](err):
+		hints = []string{
+			"remove the rows of the tables that inherit, and load or copy this table without them",
+			"or export its own rows alone, --where \"tableoid = 'TABLE'::regclass\", and load them by --append",
+		}
 	case errors.Is(err, sink.ErrSwap):
 		hints = []string{"keep the table, and replace its rows: --truncate"}
 	case errors.Is(err, sink.ErrExists) && isUnknown:
@@ -261,6 +266,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{
 			"make the table yourself, with another name for the column, and load into it with --map OLD=NEW",
 		}
+	case errors.Is(err, sink.ErrNeeds):
+		hints = []string{"make types, functions and extensions first, which --create does not make"}
 	case errors.Is(err, sink.ErrBusy):
 		hints = []string{"try again when the other load is done"}
 	case errors.Is(err, sink.ErrLocked):
