@@ -33,7 +33,7 @@ COMMENT ON TABLE "a Table" IS 'it''s'; COMMENT ON COLUMN "a Table".note IS 'note
 COMMENT ON CONSTRAINT "U" ON "a Table" IS 'unique'; COMMENT ON CONSTRAINT polite ON "a Table" IS 'polite';
 ALTER TABLE "a Table" OWNER TO keeper; GRANT SELECT ON "a Table" TO reader WITH GRANT OPTION;
 GRANT INSERT ON "a Table" TO PUBLIC; GRANT UPDATE (note) ON "a Table" TO reader;
-GRANT USAGE ON SEQUENCE "a Table_id_seq" TO reader;
+GRANT USAGE ON SEQUENCE "a Table_id_seq", "a Table_down_seq" TO reader;
 REVOKE UPDATE ON "a Table" FROM keeper; REVOKE UPDATE ON SEQUENCE "a Table_id_seq" FROM keeper;
 ALTER TABLE "a Table" ADD CONSTRAINT later CHECK (note <> 'old') NOT VALID; COMMENT ON CONSTRAINT later ON "a Table"
 IS 'later'; COMMENT ON SEQUENCE "a Table_id_seq" IS 'numbers';
