@@ -123,6 +123,7 @@ import (
 
 	"culvert/internal/pgconnect"
 	"culvert/sink"
+	"culvert/source"
 )
 
 // grace is how long to wait for the server when a statement is canceled, the connection is closed, or the outcome of a
@@ -174,12 +175,23 @@ func (db *DB) Clone(ctx context.Context) (sink.Sink, error) {
 
 var errOpen = errors.New("postgres: another table is being filled; commit or discard it first")
 
-// begin begins a transaction, if no table is being filled.
+// begin begins a transaction, if no table is being filled. Between two, a session is idle for as long as others fill
+// theirs. If it was ended meanwhile, as idle_session_timeout does, another takes its place.
 func (db *DB) begin(ctx context.Context, f sink.Filling) error {
 	if db.filling != nil {
 		return errOpen
 	}
-	return db.session.begin(ctx, f)
+	err := db.session.begin(ctx, f)
+	if ctx.Err() != nil || !errors.Is(err, source.ErrUnavailable) {
+		return err
+	}
+	another, failed := connect(ctx, db.config)
+	if failed != nil {
+		return failed
+	}
+	db.session.close()
+	db.session = another
+	return another.begin(ctx, f)
 }
 
 // Analyze updates the statistics of a table, in a transaction of its own.
