@@ -278,26 +278,10 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{"to have it made: --create"}
 	case isUnknown && unknown.What == "column":
 		hints = []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}
-	case isRow && slices.Contains(conflicts, refused.Code) && (f.create || f.swap):
-		hints = []string{"rows have equal keys: look for them where the rows come from"}
-	case isRow && slices.Contains(conflicts, refused.Code):
-		hints = []string{
-			"leave out rows whose key exists: --on-conflict ignore",
-			"or update those: --on-conflict update --key COLUMNS",
-		}
-	case errors.Is(err, sink.ErrChanged) && isRow && grammar.IsZeroDate([]byte(refused.Value)):
-		column := command.ForShell(refused.Column)
-		hints = []string{"load such dates, which only MySQL has, as NULL: --convert " + column}
-	case errors.Is(err, sink.ErrChanged):
-		hints = []string{"correct it where it comes from; or let the column change values: --convert COLUMN"}
-	case isRow && refused.Code == "22021" && strings.Contains(refused.Error(), "0x00"):
-		hints = []string{"PostgreSQL has no text with the character NUL: remove it where the rows come from"}
-	case isRow && refused.Code == "22021":
-		hints = []string{"the file must be UTF-8: iconv -f LATIN1 -t UTF-8 FILE"}
-	case isRow && refused.Code == "22P05":
-		hints = []string{"the encoding of the database has not all characters of the file: load into one with UTF8"}
 	case errors.Is(err, sink.ErrFull):
 		hints = []string{"make room for the database, and run the same command again"}
+	case isRow:
+		hints = f.hintsOfRow(refused)
 	case isSum && differ.Where == "in the table":
 		hints = []string{"a trigger may have changed rows, or the type of a column prints values in another way"}
 	}
@@ -305,4 +289,29 @@ func (f *tableFlags) withHints(err error) error {
 		return err
 	}
 	return command.WithHint(err, append(command.HintsOf(err), hints...)...)
+}
+
+// hintsOfRow returns what to try if the database refuses a row.
+func (f *tableFlags) hintsOfRow(refused *sink.RowError) []string {
+	switch {
+	case slices.Contains(conflicts, refused.Code) && (f.create || f.swap):
+		return []string{"rows have equal keys: look for them where the rows come from"}
+	case slices.Contains(conflicts, refused.Code):
+		return []string{
+			"leave out rows whose key exists: --on-conflict ignore",
+			"or update those: --on-conflict update --key COLUMNS",
+		}
+	case errors.Is(refused, sink.ErrChanged) && grammar.IsZeroDate([]byte(refused.Value)):
+		column := command.ForShell(refused.Column)
+		return []string{"load such dates, which only MySQL has, as NULL: --convert " + column}
+	case errors.Is(refused, sink.ErrChanged):
+		return []string{"correct it where it comes from; or let the column change values: --convert COLUMN"}
+	case refused.Code == "22021" && strings.Contains(refused.Error(), "0x00"):
+		return []string{"PostgreSQL has no text with the character NUL: remove it where the rows come from"}
+	case refused.Code == "22021":
+		return []string{"the file must be UTF-8: iconv -f LATIN1 -t UTF-8 FILE"}
+	case refused.Code == "22P05":
+		return []string{"the encoding of the database has not all characters of the file: load into one with UTF8"}
+	}
+	return nil
 }
