@@ -139,6 +139,7 @@ var dependencies = []struct {
 	{"golang.org/x/oauth2", []string{"place/bucket"}},
 	{"golang.org/x/sys", []string{
 		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish", "internal/ui",
+		"sink/sqlite",
 	}},
 	{"golang.org/x/term", []string{"internal/ui"}},
 	{"google.golang.org/genproto/googleapis/rpc", []string{

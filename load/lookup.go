@@ -28,7 +28,7 @@ func (p *Plan) lookUp(ctx context.Context, names []string, look func(i int) (sin
 		case err == nil:
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case ends, errors.Is(err, source.ErrUnavailable), len(names) == 1:
+		case ends, errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrReadOnly), len(names) == 1:
 			return nil, err
 		}
 		planned[i] = Planned{Name: name, Plan: plan, Err: err}

@@ -31,6 +31,9 @@ var (
 	// ErrFull marks errors of a database that has no room for the rows.
 	ErrFull = errors.New("sink: the database has no room")
 
+	// ErrReadOnly marks the error of a database that takes no writes, such as a standby.
+	ErrReadOnly = errors.New("sink: the database is read-only")
+
 	// ErrSwap marks the error of a table that [Swap] cannot replace. The message names what would be lost.
 	ErrSwap = errors.New("sink: the table cannot be swapped, since this would be lost")
 

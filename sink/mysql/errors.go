@@ -21,6 +21,7 @@ const (
 	codeLockWait      = 1205
 	codeSeveralRows   = 1242 // ER_SUBQUERY_NO_1_ROW
 	codeDeprecated    = 1287
+	codeReadOnly      = 1290
 	codeUnsafeForLog  = 1592
 	codeNoSuchTable   = 1146
 	codeUnknownSchema = 1049

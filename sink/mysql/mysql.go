@@ -61,6 +61,7 @@
 package mysql
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -183,6 +184,31 @@ func (db *DB) ready(ctx context.Context, f sink.Filling) error {
 	db.redact = f.Redact
 	return db.failed(ctx, "preparing the session", db.conn.Exec(ctx,
 		fmt.Sprintf("SET SESSION lock_wait_timeout = %.0f, innodb_lock_wait_timeout = %.0[1]f", seconds)))
+}
+
+// mayWrite returns a [sink.ErrReadOnly] if the server, or this user on it, may not write. Which users are exempt depends
+// on the server, so it is asked by a statement for a table that does not exist: what is read-only refuses it first.
+func (db *DB) mayWrite(ctx context.Context) error {
+	const doing = "asking whether the server is read-only"
+	found, err := db.conn.Query(ctx, 2,
+		"SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'innodb_read_only') AND Value <> 'OFF'")
+	if err != nil || len(found) == 0 {
+		return db.failed(ctx, doing, err)
+	}
+	for _, row := range found {
+		if row[0] == "innodb_read_only" {
+			return fmt.Errorf("mysql: %w: innodb_read_only is on", sink.ErrReadOnly)
+		}
+	}
+	database := cmp.Or(db.conn.Database, "mysql")
+	err = db.conn.Exec(ctx, "DELETE FROM "+mysqlrow.Quote(database)+".`culvert asks` WHERE FALSE")
+	switch refused := mysqlconnect.Refused(err); {
+	case refused != nil && refused.Number == codeReadOnly:
+		return fmt.Errorf("mysql: %w: read_only is on", sink.ErrReadOnly)
+	case refused != nil:
+		return nil
+	}
+	return db.failed(ctx, doing, err)
 }
 
 // Clone opens another connection with the same settings.

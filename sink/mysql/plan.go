@@ -94,6 +94,9 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*plan, err
 	if err := db.ready(ctx, f); err != nil {
 		return nil, err
 	}
+	if err := db.mayWrite(ctx); err != nil {
+		return nil, err
+	}
 	p := &plan{Filling: f}
 	var err error
 	if f.Create != nil {

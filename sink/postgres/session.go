@@ -53,7 +53,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 // of the text of values, and those under which any XML, NULL in arrays, and expressions are read as they were printed.
 // They end with the transaction, so they also work behind a connection pooler. transaction_timeout is new in PostgreSQL
 // 17. The user's session_replication_role stays: whoever sets it wants no triggers and no checks of foreign keys.
-const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE;
+const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL TimeZone = 'UTC';
 SET LOCAL DateStyle = 'ISO';
 SET LOCAL IntervalStyle = 'postgres';
@@ -73,7 +73,8 @@ SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
 WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
 SET LOCAL client_encoding = '%s';
 SET LOCAL lock_timeout = %d;
-SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true), pg_catalog.pg_backend_pid()`
+SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true), pg_catalog.pg_backend_pid(),
+	pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_is_in_recovery()`
 
 // begin begins a transaction, in place of one that is open.
 func (s *session) begin(ctx context.Context, f sink.Filling) error {
@@ -89,11 +90,17 @@ func (s *session) begin(ctx context.Context, f sink.Filling) error {
 	if len(results) > 0 {
 		rows = results[len(results)-1].Rows
 	}
-	if err == nil && (len(rows) != 1 || len(rows[0]) != 3) {
+	if err == nil && (len(rows) != 1 || len(rows[0]) != 5) {
 		err = errAnswer
 	}
 	if err != nil {
 		return s.failed(ctx, "beginning a transaction", err)
+	}
+	switch readOnly, isStandby := string(rows[0][3]) == "on", string(rows[0][4]) == "t"; {
+	case isStandby:
+		return fmt.Errorf("postgres: %w: the server is a standby", sink.ErrReadOnly)
+	case readOnly:
+		return fmt.Errorf("postgres: %w: default_transaction_read_only is on", sink.ErrReadOnly)
 	}
 	s.searchPath, s.schemas, s.pid = string(rows[0][0]), string(rows[0][1]), string(rows[0][2])
 	return nil

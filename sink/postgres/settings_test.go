@@ -16,7 +16,7 @@ import (
 )
 
 // hostileSQL returns the parameters that a client can set, and values that differ from what they are. Without those
-// that only write to the server's log or trace it, wait, or belong to one transaction.
+// that only write to the server's log or trace it, wait, belong to one transaction, or forbid to write.
 const hostileSQL = `
 SELECT name, CASE vartype
 	WHEN 'bool' THEN CASE setting WHEN 'on' THEN 'off' ELSE 'on' END
@@ -27,7 +27,7 @@ SELECT name, CASE vartype
 	ELSE min_val || ',' || max_val END
 FROM pg_settings WHERE context IN ('user', 'superuser')
 	AND name !~ '^(log_|trace_|debug_(print|discard|io)|transaction_|post_auth|temp_buffers|max_stack_depth)'
-	AND name !~ '(_timeout|_delay)$' ORDER BY name`
+	AND name !~ '(_timeout|_delay)$' AND name <> 'default_transaction_read_only' ORDER BY name`
 
 // setting is a parameter with a value of another user.
 type setting struct{ name, value string }

@@ -16,7 +16,7 @@ import (
 type failure struct {
 	path  string
 	err   error
-	class error // source.ErrUnavailable, source.ErrCorrupt, sink.ErrLocked, sink.ErrFull or nil
+	class error // source.ErrUnavailable, source.ErrCorrupt, sink.ErrLocked, ErrFull, ErrReadOnly or nil
 }
 
 func (f *failure) Error() string {
@@ -43,8 +43,10 @@ func (db *DB) fail(ctx context.Context, err error) error {
 		f.class = sink.ErrFull
 	case sqlite3.LOCKED:
 		f.class = sink.ErrLocked
-	case sqlite3.CANTOPEN, sqlite3.PROTOCOL, sqlite3.READONLY:
+	case sqlite3.CANTOPEN, sqlite3.PROTOCOL:
 		f.class = source.ErrUnavailable
+	case sqlite3.READONLY:
+		f.class = sink.ErrReadOnly
 	case sqlite3.CORRUPT, sqlite3.NOTADB:
 		f.class = source.ErrCorrupt
 	case sqlite3.IOERR:

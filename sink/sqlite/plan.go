@@ -72,6 +72,9 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 	if err := db.ready(ctx, f.LockTimeout); err != nil {
 		return nil, err
 	}
+	if err := db.mayWrite(ctx); err != nil {
+		return nil, err
+	}
 	t := &table{db: db, ctx: ctx, filling: f}
 	var err error
 	if f.Create != nil {

@@ -192,6 +192,8 @@ func (d Database) Explain(err error) error {
 		return command.WithHint(err, hints...)
 	}
 	switch {
+	case errors.Is(err, sink.ErrReadOnly):
+		return command.WithHint(err, d.hintOfReadOnly(err))
 	case !errors.Is(err, source.ErrUnavailable):
 		return err
 	case d.Engine != "sqlite":
@@ -201,8 +203,23 @@ func (d Database) Explain(err error) error {
 		return command.WithHint(err, "another program has locked the database: try again when it is done")
 	case errors.Is(err, sqlite3.READONLY):
 		return err // it says what to do
+	case errors.Is(err, os.ErrPermission):
+		return command.WithHint(err, "let this user read and write the file, and write to its directory")
 	}
 	return command.WithHint(err, "check the path; the file must be an SQLite database")
+}
+
+// hintOfReadOnly says what to try if a database takes no writes.
+func (d Database) hintOfReadOnly(err error) string {
+	switch {
+	case d.Engine == "sqlite":
+		return "let this user write to the file and to its directory"
+	case d.Engine == "mysql":
+		return "load into the primary; or have an administrator allow writes: SET GLOBAL read_only = OFF"
+	case strings.Contains(err.Error(), "standby"):
+		return "load into its primary"
+	}
+	return "to write all the same: export PGOPTIONS='-c default_transaction_read_only=off'"
 }
 
 // Flags say how to reach a database.

@@ -90,10 +90,14 @@ func (c *copying) run(
 	}
 	defer func() { err = errors.Join(err, c.dst.Close()) }()
 	if c.source.Engine == c.db.Engine {
-		if c.twin, err = c.source.OpenSink(ctx, false); err != nil {
-			return err
+		twin, openErr := c.source.OpenSink(ctx, false)
+		switch {
+		case openErr == nil:
+			c.twin = twin
+			defer func() { err = errors.Join(err, twin.Close()) }()
+		case c.source.Engine != "sqlite": // a file that can only be read is not the target
+			return openErr
 		}
-		defer func() { err = errors.Join(err, c.twin.Close()) }()
 	}
 	if c.o.all {
 		if err := c.list(ctx); err != nil {
