@@ -108,6 +108,7 @@
 //	not_null    boolean  whether it refuses NULL
 //	default     string   an expression
 //	collation   string   if it is not the one of the type, or of the table in MySQL and MariaDB
+//	comment     string   on the column
 //	identity    string   always or by default, if the database numbers the rows in it
 //	generated   string   stored or virtual, if an expression computes it
 //	expression  string   that expression; absent in SQLite, whose create has it

@@ -103,6 +103,8 @@ type ColumnDefinition struct {
 	Default   string `json:"default,omitempty"`   // an expression
 	Collation string `json:"collation,omitempty"` // if it is not the one of the type, or in MySQL of the table; as SQL
 
+	Comment string `json:"comment,omitempty"`
+
 	// Identity is Always or ByDefault if the database numbers the rows in this column: as an identity column, by
 	// AUTO_INCREMENT, or as an INTEGER PRIMARY KEY of SQLite.
 	Identity string `json:"identity,omitempty"`

@@ -108,7 +108,10 @@ var orders = &source.Definition{
 	Columns: []source.ColumnDefinition{
 		{Name: "id", Type: "integer", NotNull: true, Default: "nextval('app.orders_id_seq'::regclass)"},
 		{Name: "other", Type: "bigint", Identity: source.Always},
-		{Name: "title", Type: "text", NotNull: true, Default: "'it''s'::text", Collation: `pg_catalog."C"`},
+		{
+			Name: "title", Type: "text", NotNull: true, Default: "'it''s'::text", Collation: `pg_catalog."C"`,
+			Comment: "its 'title'",
+		},
 		{Name: "price", Type: "numeric(10,2)", Default: "'-1'::integer"},
 		{Name: "paid", Type: "boolean", Default: "false"},
 		{Name: "at", Type: "timestamp(3) without time zone", Default: "now()"},
@@ -145,11 +148,11 @@ func TestTranslate(t *testing.T) {
 				`"title" TEXT NOT NULL DEFAULT 'it''s', "price" NUMERIC(10,2) DEFAULT '-1', ` +
 				`"paid" BOOLEAN DEFAULT 0, "at" TIMESTAMP, "code" VARCHAR(8), UNIQUE ("code", "price"))`,
 			`CREATE INDEX "by_price" ON "orders" ("price")`,
-			append(slices.Clone(common), `the comment "all 'orders'"`),
+			append(slices.Insert(slices.Clone(common), 1, `the comment of column "title"`), `the comment "all 'orders'"`),
 		},
 		source.MariaDB: {
 			"CREATE TABLE `orders` (\n  `id` bigint NOT NULL AUTO_INCREMENT,\n  `other` bigint,\n" +
-				"  `title` longtext NOT NULL DEFAULT ('it''s'),\n  `price` decimal(10,2) DEFAULT '-1',\n" +
+				"  `title` longtext NOT NULL DEFAULT ('it''s') COMMENT 'its ''title''',\n  `price` decimal(10,2) DEFAULT '-1',\n" +
 				"  `paid` tinyint(1) DEFAULT 0,\n  `at` datetime(3),\n  `code` varchar(8),\n  PRIMARY KEY (`id`),\n" +
 				"  KEY `by_price` (`price`),\n  UNIQUE (`code`, `price`)\n) AUTO_INCREMENT=42 " +
 				"DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin COMMENT='all ''orders'''",

@@ -125,7 +125,7 @@
 //   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
 //     number, if the other system can number the rows in that column. It becomes a bigint, even if it is a bigint
 //     unsigned, unless that has come to numbers that a bigint cannot hold
-//   - the comment of a table, except in SQLite
+//   - the comments of the table and of its columns, except in SQLite
 //
 // A table or column whose name the other system cannot have is refused: PostgreSQL cuts names after 63 bytes, and MySQL
 // has up to 64 characters, none of them beyond U+FFFF. So is a column whose name differs from another one only in

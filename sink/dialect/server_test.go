@@ -63,7 +63,7 @@ func expectMade(t *testing.T, got, want *source.Definition) {
 	t.Helper()
 	for i, c := range got.Columns {
 		w := want.Columns[i]
-		if c.Name != w.Name || w.NotNull && !c.NotNull || c.Identity != w.Identity ||
+		if c.Name != w.Name || c.Comment != w.Comment || w.NotNull && !c.NotNull || c.Identity != w.Identity ||
 			(c.Default == "") != (w.Default == "") {
 			t.Errorf("column %+v of %q, want %+v", c, want.Name, w)
 		}

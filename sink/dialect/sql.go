@@ -47,6 +47,9 @@ func (t *translation) mysql() string {
 		if c.Identity != "" {
 			clause += " AUTO_INCREMENT"
 		}
+		if c.Comment != "" {
+			clause += " COMMENT " + text(c.Comment)
+		}
 		clauses = append(clauses, clause)
 	}
 	var unnamed []string // last, since the server gives them names that no key before them has

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"culvert/internal/lazyregexp"
 	"culvert/sink"
@@ -102,6 +103,13 @@ func (t *translation) column(c source.ColumnDefinition) error {
 	}
 	for _, clause := range c.Others {
 		t.leave("%s of column %q", sink.Shorten(clause), c.Name)
+	}
+	switch {
+	case c.Comment == "":
+	case t.takesComment(c.Comment, mostOfColumn):
+		made.Comment = c.Comment
+	default:
+		t.leave("the comment of column %q", c.Name)
 	}
 	switch {
 	case t.numbers(c):
@@ -342,9 +350,23 @@ func (t *translation) rest() {
 	}
 	switch {
 	case t.from.Comment == "":
-	case t.to == source.SQLite || family(t.to) == source.MySQL && strings.Contains(t.from.Comment, `\`):
-		t.leave("the comment %q", t.from.Comment)
-	default:
+	case t.takesComment(t.from.Comment, mostOfTable):
 		t.result.Comment = t.from.Comment
+	default:
+		t.leave("the comment %q", sink.Shorten(t.from.Comment))
 	}
+}
+
+// The longest comments in MySQL, in characters.
+const (
+	mostOfTable  = 2048
+	mostOfColumn = 1024
+)
+
+// takesComment reports whether the target can have a comment, of most characters in MySQL.
+func (t *translation) takesComment(comment string, most int) bool {
+	if family(t.to) == source.MySQL {
+		return !strings.Contains(comment, `\`) && utf8.RuneCountInString(comment) <= most
+	}
+	return t.to != source.SQLite
 }

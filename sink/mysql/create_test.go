@@ -214,7 +214,7 @@ func TestCreateWithoutSequence(t *testing.T) {
 	to.Exec(t, "INSERT INTO t (a, c) VALUES (2, 5)")
 	expect(t, to, "SELECT a, b, c, IFNULL(d, 'null') FROM t ORDER BY a", "1 x 3 4", "2 nextval(`x`) 5 null")
 	expect(t, from, "SELECT next_not_cached_value FROM sq", "1")
-	if made := define(t, to, "t"); made.Columns[2].Others[0] != "COMMENT 'numbered'" || !made.Columns[2].NotNull {
+	if made := define(t, to, "t"); made.Columns[2].Comment != "numbered" || !made.Columns[2].NotNull {
 		t.Errorf("the column was made as %+v", made.Columns[2])
 	}
 }

@@ -244,6 +244,11 @@ func afterSQL(t *target, d *source.Definition) []string {
 	if d.Comment != "" {
 		statements = append(statements, "COMMENT ON TABLE "+t.sql+" IS "+literal(d.Comment))
 	}
+	for _, c := range d.Columns {
+		if c.Comment != "" {
+			statements = append(statements, "COMMENT ON COLUMN "+t.sql+"."+quote(c.Name)+" IS "+literal(c.Comment))
+		}
+	}
 	return statements
 }
 

@@ -31,6 +31,7 @@ CREATE TABLE "Shop"."Orders" (
 	parent bigint,
 	PRIMARY KEY (id), FOREIGN KEY (parent) REFERENCES "Shop"."Orders");
 COMMENT ON TABLE "Shop"."Orders" IS 'all ''orders''';
+COMMENT ON COLUMN "Shop"."Orders".title IS 'its ''title''';
 CREATE UNIQUE INDEX by_title ON "Shop"."Orders" (lower(title)) WHERE price > 1;
 ALTER SEQUENCE "Shop"."Orders_serial_seq" RESTART WITH 51;
 INSERT INTO "Shop".customers VALUES (1, 'x'), (2, NULL);

@@ -49,8 +49,8 @@
 // and with FREEZE. Its schema is made before that, in a transaction of its own. First come its sequences, columns and
 // checks; after the rows, checks that are NOT VALID, which rows that exist need not fulfil, its primary key, other
 // constraints and indexes, for each of which the server may use several processes (max_parallel_maintenance_workers),
-// the next numbers of its sequences, and its comment. [DB.Finish] adds foreign keys. A partitioned table is made as one
-// table.
+// the next numbers of its sequences, and its comments. [DB.Finish] adds foreign keys. A partitioned table is made as
+// one table.
 //
 // A definition of another system is translated by package culvert/sink/dialect. The table can have another name then,
 // also with a schema, as in archive.orders; without one it is made in the first schema of the search path.

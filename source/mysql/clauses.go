@@ -85,13 +85,13 @@ func columnOptions(text string, isGenerated bool) (others []string) {
 		n, known := 1, true // the words of the clause, and whether a field has it
 		switch words[0] {
 		case "NULL", "AUTO_INCREMENT":
-		case "NOT", "COLLATE", "DEFAULT": // NULL, or a value
+		case "NOT", "COLLATE", "DEFAULT", "COMMENT": // NULL, or a value
 			n = 2
 		case "CHARACTER": // SET and a name
 			n = 3
 		case "GENERATED": // ALWAYS AS, an expression, and how it is kept
 			n, known = 5, isGenerated && len(words) >= 5 && strings.HasPrefix(words[3], "(")
-		case "COMMENT", "CHECK":
+		case "CHECK":
 			n, known = 2, false
 		case "ON": // UPDATE and a value
 			n, known = 3, false

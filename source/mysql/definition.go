@@ -85,9 +85,9 @@ func (s *session) showCreate(ctx context.Context, t table) (string, error) {
 func (s *session) addColumns(
 	ctx context.Context, d *source.Definition, t table, collation string,
 ) (inherited bool, err error) {
-	found, err := s.Query(ctx, 9, `SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NULL,
+	found, err := s.Query(ctx, 10, `SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NULL,
 		IFNULL(COLUMN_DEFAULT, ''), EXTRA, IFNULL(GENERATION_EXPRESSION, ''), IFNULL(COLLATION_NAME, ''),
-		IFNULL(CHARACTER_SET_NAME, '')
+		IFNULL(CHARACTER_SET_NAME, ''), IFNULL(COLUMN_COMMENT, '')
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
@@ -97,6 +97,7 @@ func (s *session) addColumns(
 		extra := strings.ToLower(row[5])
 		c := source.ColumnDefinition{
 			Name: row[0], Type: mysqlrow.TypeOf(row[1]), NotNull: row[2] == "NO", Expression: row[6],
+			Comment: row[9],
 		}
 		if row[7] != collation {
 			c.Collation = row[7]

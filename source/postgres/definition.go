@@ -78,7 +78,7 @@ func brokenOf(d *source.Definition) string {
 		return strings.ContainsRune(strings.Join(texts, ""), utf8.RuneError)
 	}
 	for _, c := range d.Columns {
-		if broken(c.Name, c.Type, c.Default, c.Expression, c.Collation) {
+		if broken(c.Name, c.Type, c.Default, c.Expression, c.Collation, c.Comment) {
 			return "column " + strconv.Quote(c.Name)
 		}
 	}
@@ -158,6 +158,7 @@ const columnDefinitionsSQL = `
 		'default', CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
 		'expression', CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
 		'generated', CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END,
+		'comment', pg_catalog.col_description(a.attrelid, a.attnum),
 		'identity', CASE a.attidentity WHEN 'a' THEN 'always' WHEN 'd' THEN 'by default' END,
 		'collation', CASE WHEN a.attcollation <> t.typcollation THEN (
 			SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(o.collname)

@@ -152,7 +152,7 @@ func TestLacks(t *testing.T) {
 	for table, want := range map[string]string{
 		"t": `UNLOGGED; INHERITS "parent"; WITH (fillfactor=70); WITH (toast.autovacuum_enabled=off); ` +
 			`REPLICA IDENTITY; row security; STATISTICS of column "b"; STORAGE of column "b"; ` +
-			`options of column "a"; the comment of column "b"; the trigger "up"; the rule "also"; the policy "p"; ` +
+			`options of column "a"; the trigger "up"; the rule "also"; the policy "p"; ` +
 			`the statistics "s"; CLUSTER ON "t_pkey"; the comment of the index "t_pkey"; ` +
 			`the comment of the constraint "small"`,
 		"parts": "PARTITION BY RANGE (a)",
@@ -210,6 +210,7 @@ func TestDefineBytes(t *testing.T) {
 		`column "a"`:             "CREATE TABLE t (a text DEFAULT 'gr\xfcn')",
 		`index "i"`:              "CREATE TABLE t (a text); CREATE INDEX i ON t (a) WHERE a <> 'gr\xfcn'",
 		"comment":                "CREATE TABLE t (a text); COMMENT ON TABLE t IS 'gr\xfcn'",
+		`column "c"`:             "CREATE TABLE t (c text); COMMENT ON COLUMN t.c IS 'gr\xfcn'",
 	} {
 		database.Exec(t, "SET client_encoding = 'SQL_ASCII'; DROP TABLE IF EXISTS t; "+sql)
 		d, err := db().Define(t.Context(), "t")

@@ -28,8 +28,7 @@ const lacksOfTableSQL = `
 const lacksOfColumnsSQL = `
 		SELECT 20, pg_catalog.format('%s of column "%s"', o.option, a.attname)
 		FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid CROSS JOIN LATERAL (
-			SELECT 'the comment' WHERE pg_catalog.col_description(c.oid, a.attnum) IS NOT NULL
-			UNION ALL SELECT 'STORAGE' WHERE a.attstorage <> t.typstorage
+			SELECT 'STORAGE' WHERE a.attstorage <> t.typstorage
 			UNION ALL SELECT 'COMPRESSION' WHERE pg_catalog.to_jsonb(a) ->> 'attcompression' <> ''
 			UNION ALL SELECT 'STATISTICS' WHERE coalesce(a.attstattarget, -1) >= 0
 			UNION ALL SELECT 'options' WHERE a.attoptions IS NOT NULL) AS o(option)
