@@ -92,7 +92,10 @@ func answerOf(err error) (a answer, answered bool) {
 }
 
 func (a answer) String() string {
-	text := strings.TrimSpace(a.code + " " + secrets.ReplaceAllString(a.text, "?..."))
+	text := a.code
+	if strings.ReplaceAll(a.text, " ", "") != a.code { // without a body, both are made of the status
+		text = strings.TrimSpace(text + " " + secrets.ReplaceAllString(a.text, "?..."))
+	}
 	if a.skew != 0 {
 		text += fmt.Sprintf(" (the clock of this machine differs from the store's by %v: set it)", a.skew.Abs())
 	}

@@ -175,13 +175,33 @@ func (d Database) hintsOf(err error) []string {
 	case "postgres":
 		return d.hintsOfPostgres(err)
 	case "mysql":
-		refused, is := errors.AsType[*mysqlconnect.ConnectError](err)
-		if is && refused.NoPassword {
+		if refused, is := errors.AsType[*mysqlconnect.ConnectError](err); is {
+			return hintsOfMySQL(refused)
+		}
+	}
+	return nil
+}
+
+// hintsOfMySQL says what to try if a server of MySQL or MariaDB has refused a connection, or nil.
+func hintsOfMySQL(refused *mysqlconnect.ConnectError) []string {
+	answer := mysqlconnect.Refused(refused)
+	if answer == nil {
+		return nil
+	}
+	const deniedDatabase, deniedUser, unknownDatabase = 1044, 1045, 1049
+	switch answer.Number {
+	case deniedDatabase:
+		return []string{"name another database, or have an administrator GRANT rights in this one to the user"}
+	case deniedUser:
+		if refused.NoPassword {
 			return []string{
 				"no password was found: set MYSQL_PWD, or put password = PASSWORD below [client] in ~/.my.cnf",
 				environment,
 			}
 		}
+		return []string{"check the user and the password", environment}
+	case unknownDatabase:
+		return []string{"name another database, or make it: CREATE DATABASE " + refused.Database}
 	}
 	return nil
 }

@@ -279,7 +279,7 @@ func (c *copying) explainAll(ctx context.Context, tables []load.Names, err error
 	}
 	explained := c.explain(err)
 	if err != nil && len(tables) == 1 && ctx.Err() == nil && !command.Is[*command.UsageError](err) {
-		return fmt.Errorf("table %q: %w", tables[0].From, explained)
+		return command.Rephrase(explained, aboutTable(tables[0].From, command.Plain(explained)))
 	}
 	return explained
 }

@@ -40,6 +40,7 @@ func (p *preview) directory(
 
 // preview reports what would become of tables, and which of them fail.
 func (r *work) preview(report *PlanReport, planned []load.Planned, err error, explain func(error) error) error {
+	var failures []failure
 	for _, one := range planned {
 		if one.Err == nil {
 			report.add(one.Plan)
@@ -49,9 +50,10 @@ func (r *work) preview(report *PlanReport, planned []load.Planned, err error, ex
 		report.Tables = append(report.Tables, PlannedTable{
 			Table: one.Table, Columns: []string{}, Steps: []string{}, Error: r.a.Secrets.Redact(command.Plain(failed)),
 		})
-		if !report.json {
-			tellFailure(r.a, one.Name, failed)
-		}
+		failures = append(failures, failure{one.Name, failed})
+	}
+	if !report.json {
+		tellFailures(r.a, failures)
 	}
 	return err
 }

@@ -58,6 +58,7 @@ func (r *Report) add(a *command.App, stats load.Stats, err error) {
 func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats, of int, err error) {
 	complete, skipped := 0, 0
 	partial := command.Is[*load.PartialError](err)
+	var failures []failure
 	for _, stats := range all {
 		r.add(a, stats, stats.Err)
 		skipped += stats.Skipped
@@ -73,9 +74,10 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 		}
 		unfinished, _ := errors.AsType[*load.UnfinishedError](stats.Err)
 		if (partial || unfinished != nil && !errors.Is(err, unfinished)) && !w.Flags.JSON {
-			tellFailure(a, stats.Name, stats.Err)
+			failures = append(failures, failure{stats.Name, stats.Err})
 		}
 	}
+	tellFailures(a, failures)
 	tellLoaders(w, jobs, all)
 	w.Summary = ui.Several(int64(of), "table") + ", "
 	if complete < of {
@@ -86,14 +88,6 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 	}
 	if err != nil && !partial && complete > 0 && !w.Flags.JSON {
 		a.Console.Warn(fmt.Sprintf("%d of %s complete", complete, ui.Several(int64(of), "table")))
-	}
-}
-
-// tellFailure reports why a table of several has failed.
-func tellFailure(a *command.App, name string, err error) {
-	a.Console.Error(fmt.Sprintf("table %q: %s", name, command.Plain(err)))
-	for _, hint := range command.HintsOf(err) {
-		a.Console.Hint(hint)
 	}
 }
 
