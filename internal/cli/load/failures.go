@@ -49,9 +49,12 @@ var (
 func aboutTable(table, text string) string {
 	text = strings.TrimPrefix(text, "load "+table+": ") // as if the table were a file
 	name := quotes.Replace(table)
-	beginning := strings.Join(strings.SplitN(text+": ", ": ", 3)[:2], ": ") // a file may come first
+	beginning, rest, _ := strings.Cut(text, ": ")
+	if strings.HasPrefix(rest, "table ") { // after a file
+		beginning, _, _ = strings.Cut(rest, ": ")
+	}
 	if found := mentioned.FindStringSubmatch(beginning); found != nil {
-		if is := quotes.Replace(strings.TrimRight(found[1], ":,;")); is == name || strings.HasSuffix(is, "."+name) {
+		if is := quotes.Replace(strings.TrimRight(found[1], ",;")); is == name || strings.HasSuffix(is, "."+name) {
 			return text
 		}
 	}

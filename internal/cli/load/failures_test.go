@@ -19,6 +19,7 @@ func TestAboutTable(t *testing.T) {
 		{"t", "counting the rows of table `d`.`t`: denied", "counting the rows of table `d`.`t`: denied"},
 		{"t", `table "other": the table is not empty`, `table "t": table "other": the table is not empty`},
 		{"t", `a.db: table "t": the table exists`, `a.db: table "t": the table exists`},
+		{"t", `lost: making table "t": denied`, `table "t": lost: making table "t": denied`},
 		{"t", `a.db: lost: table "t"`, `table "t": a.db: lost: table "t"`},
 	} {
 		if got := aboutTable(test.table, test.text); got != test.want {
