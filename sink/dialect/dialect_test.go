@@ -148,7 +148,8 @@ func TestTranslate(t *testing.T) {
 				`"title" TEXT NOT NULL DEFAULT 'it''s', "price" NUMERIC(10,2) DEFAULT '-1', ` +
 				`"paid" BOOLEAN DEFAULT 0, "at" TIMESTAMP, "code" VARCHAR(8), UNIQUE ("code", "price"))`,
 			`CREATE INDEX "by_price" ON "orders" ("price")`,
-			append(slices.Insert(slices.Clone(common), 1, `the comment of column "title"`), `the comment "all 'orders'"`),
+			append(slices.Insert(slices.Clone(common), 1, `the comment of column "title"`),
+				`the comment "all 'orders'"`),
 		},
 		source.MariaDB: {
 			"CREATE TABLE `orders` (\n  `id` bigint NOT NULL AUTO_INCREMENT,\n  `other` bigint,\n" +

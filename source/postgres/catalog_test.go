@@ -141,12 +141,14 @@ func TestDetachPending(t *testing.T) {
 // TestOmitted names sequences that no definition of a table has.
 func TestOmitted(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
-	database.Exec(t, `CREATE SEQUENCE free; CREATE SCHEMA hr; CREATE SEQUENCE hr."Odd one"; CREATE TEMPORARY SEQUENCE gone;
+	database.Exec(t, `CREATE SEQUENCE free; CREATE SCHEMA hr; CREATE SEQUENCE hr."Odd one";
+		CREATE TEMPORARY SEQUENCE gone;
 		CREATE TABLE t (a serial, b int GENERATED ALWAYS AS IDENTITY); CREATE SEQUENCE owned OWNED BY t.b`)
 	db := openAgain(t, database.ConnString())
 	for schema, want := range map[string][]string{
 		"": {
-			"the sequence hr.Odd one, which belongs to no column", "the sequence public.free, which belongs to no column",
+			"the sequence hr.Odd one, which belongs to no column",
+			"the sequence public.free, which belongs to no column",
 		},
 		"hr": {"the sequence hr.Odd one, which belongs to no column"},
 	} {

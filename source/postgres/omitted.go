@@ -24,5 +24,6 @@ SELECT pg_catalog.format('the sequence %s.%s, which belongs to no column', n.nsp
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND $1::text IN ('', n.nspname) AND ` + ofUsers + `
 	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
-		WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype IN ('a', 'i', 'e'))
+		WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid
+			AND d.deptype IN ('a', 'i', 'e'))
 ORDER BY n.nspname, c.relname`
