@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"culvert/internal/testkit"
 	"culvert/source"
 	"culvert/source/postgres"
 )
@@ -136,24 +135,4 @@ func TestDetachPending(t *testing.T) {
 	}
 	expectCSV(t, func() source.Rows { return table(t, db, "parent") }, "a\n")
 	expectCSV(t, func() source.Rows { return table(t, db, "part") }, "a\n1\n")
-}
-
-// TestOmitted names sequences that no definition of a table has.
-func TestOmitted(t *testing.T) {
-	database := testkit.Postgres(t).NewDatabase(t)
-	database.Exec(t, `CREATE SEQUENCE free; CREATE SCHEMA hr; CREATE SEQUENCE hr."Odd one";
-		CREATE TEMPORARY SEQUENCE gone;
-		CREATE TABLE t (a serial, b int GENERATED ALWAYS AS IDENTITY); CREATE SEQUENCE owned OWNED BY t.b`)
-	db := openAgain(t, database.ConnString())
-	for schema, want := range map[string][]string{
-		"": {
-			"the sequence hr.Odd one, which belongs to no column",
-			"the sequence public.free, which belongs to no column",
-		},
-		"hr": {"the sequence hr.Odd one, which belongs to no column"},
-	} {
-		if got, err := db.Omitted(t.Context(), schema); err != nil || !slices.Equal(got, want) {
-			t.Errorf("of schema %q: %q, %v", schema, got, err)
-		}
-	}
 }
