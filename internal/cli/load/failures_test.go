@@ -34,7 +34,8 @@ func TestSharedHints(t *testing.T) {
 	a := &command.App{Console: ui.NewConsole(&screen)}
 	cause := errors.New("refused")
 	tellFailures(a, []failure{
-		{"a", command.WithHint(cause, "for all", "for a")}, {"b", command.WithHint(cause, "for all", "for b")},
+		{"a", command.WithHint(cause, "for all", "for a")},
+		{"b", command.WithHint(cause, "for all", "for b")},
 		{"c", cause},
 	})
 	want := "error: table \"a\": refused\nhint: for a\nerror: table \"b\": refused\nhint: for b\n" +
