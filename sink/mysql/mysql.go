@@ -187,7 +187,8 @@ func (db *DB) ready(ctx context.Context, f sink.Filling) error {
 }
 
 // mayWrite returns a [sink.ErrReadOnly] if the server, or this user on it, may not write. Which users are exempt
-// depends on the server, so it is asked by a statement for a table that does not exist: what is read-only refuses it first.
+// depends on the server, so it is asked by a statement for a table that does not exist: what is read-only refuses it
+// first.
 func (db *DB) mayWrite(ctx context.Context) error {
 	const doing = "asking whether the server is read-only"
 	found, err := db.conn.Query(ctx, 2,

@@ -75,7 +75,8 @@ const notOctets = `text with \ may be escapes of binary data, which is \x and he
 const codeInvalid = "22P02"
 
 // apply returns the rows with the names of infinite numbers, NULL for zero dates where columns may change values, and
-// text as the binary data of its bytes in columns of such data: in the same batch, unless it has any. The error is that of the first value which its column would change.
+// text as the binary data of its bytes in columns of such data: in the same batch, unless it has any. The error is that
+// of the first value which its column would change.
 func (f *fit) apply(b *source.Batch) (*source.Batch, error) {
 	moved, end := false, b.Rows()
 	var err error
@@ -88,7 +89,8 @@ func (f *fit) apply(b *source.Batch) (*source.Batch, error) {
 			}
 			reason := ""
 			switch {
-			case c.infinite && isInfinite(kind, value), c.zeros && grammar.IsZeroDate(value), c.octets && kind != source.Bytes && !c.isEscape(value):
+			case c.infinite && isInfinite(kind, value), c.zeros && grammar.IsZeroDate(value),
+				c.octets && kind != source.Bytes && !c.isEscape(value):
 				moved = true
 			case c.octets && kind != source.Bytes:
 				reason = notOctets
