@@ -154,7 +154,8 @@ func TestTranslate(t *testing.T) {
 		source.MariaDB: {
 			"CREATE TABLE `orders` (\n  `id` bigint NOT NULL AUTO_INCREMENT,\n  `other` bigint,\n" +
 				"  `title` longtext NOT NULL DEFAULT ('it''s') COMMENT 'its ''title''',\n" +
-				"  `price` decimal(10,2) DEFAULT '-1',\n  `paid` tinyint(1) DEFAULT 0,\n  `at` datetime(3),\n  `code` varchar(8),\n  PRIMARY KEY (`id`),\n" +
+				"  `price` decimal(10,2) DEFAULT '-1',\n  `paid` tinyint(1) DEFAULT 0,\n  `at` datetime(3),\n" +
+				"  `code` varchar(8),\n  PRIMARY KEY (`id`),\n" +
 				"  KEY `by_price` (`price`),\n  UNIQUE (`code`, `price`)\n) AUTO_INCREMENT=42 " +
 				"DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin COMMENT='all ''orders'''",
 			"KEY `by_price` (`price`)", common,

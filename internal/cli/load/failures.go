@@ -2,10 +2,10 @@ package load
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"culvert/internal/cli/command"
+	"culvert/internal/lazyregexp"
 )
 
 // failure is why a table of several has failed.
@@ -41,7 +41,7 @@ func tellFailures(a *command.App, failures []failure) {
 }
 
 var (
-	mentioned = regexp.MustCompile(`\btable (\S+)`)
+	mentioned = lazyregexp.New(`\btable (\S+)`)
 	quotes    = strings.NewReplacer(`"`, "", "`", "")
 )
 
