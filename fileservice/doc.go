@@ -193,5 +193,5 @@
 //
 // # Memory
 //
-// The memory of both ends is bounded, whatever the other end sends. ARCHITECTURE.md lists what it consists of.
+// The memory of both ends is bounded, whatever the other end sends. docs/memory.md lists what it consists of.
 package fileservice

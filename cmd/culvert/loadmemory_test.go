@@ -14,7 +14,7 @@ import (
 	"culvert/internal/testkit"
 )
 
-// TestLoadMemory holds the process to the bound of ARCHITECTURE.md, with a table in one file and in parts, of text that
+// TestLoadMemory holds the process to the bound of docs/memory.md, with a table in one file and in parts, of text that
 // the database reads and of text that is decoded. The long form also loads with one job and with eight.
 func TestLoadMemory(t *testing.T) {
 	if testkit.RaceDetector() {

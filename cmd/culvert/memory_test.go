@@ -16,7 +16,7 @@ import (
 	"culvert/internal/testkit"
 )
 
-// TestExportMemory holds the process to the bound of ARCHITECTURE.md with rows of all sizes that cannot be compressed,
+// TestExportMemory holds the process to the bound of docs/memory.md with rows of all sizes that cannot be compressed,
 // read by one connection and by several. In the long form these are all sizes.
 func TestExportMemory(t *testing.T) {
 	if testkit.RaceDetector() {
