@@ -19,8 +19,8 @@ import (
 
 const havePTY = true
 
-// onTerminal runs a command with standard output and standard error on a terminal, and keeps what appears there in a
-// file:
+// onTerminal runs a command with standard output and standard error on a terminal, and keeps what it shows in the end
+// in a file:
 //
 //	onterminal CODE FILE COMMAND [ARGUMENT]...
 func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
@@ -50,7 +50,7 @@ func onTerminal(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(waitErr)
 	}
 	ts.Check(controller.Close())
-	ts.Check(os.WriteFile(ts.MkAbs(args[1]), screen.Bytes(), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), screenOf(screen.Bytes()), 0o600))
 	if got := cmd.ProcessState.ExitCode(); got != want {
 		ts.Fatalf("exit code %d, want %d; on the terminal:\n%s", got, want, screen.Bytes())
 	}

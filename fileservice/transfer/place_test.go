@@ -444,7 +444,13 @@ func (p listedPlace) Open(name string) (fs.File, error) {
 
 // TestInterruptedListing ends transfers while a directory is listed. Nothing is wrong with that directory.
 func TestInterruptedListing(t *testing.T) {
-	from, _ := filetest.Tree(t, map[string]int{"sub/file": 10})
+	from := t.TempDir()
+	if err := os.Mkdir(filepath.Join(from, "sub"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(from, "sub", "file"), []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, run := range map[string]func(context.Context, place.Place, transfer.Config) (transfer.Result, error){
 		"PullPlace": transfer.PullPlace, "PushPlace": transfer.PushPlace,
 	} {
