@@ -22,6 +22,7 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 		return nil, err
 	}
 	s := db.session
+	r := s.newReading(ctx)
 	var outside []string
 	for _, name := range names {
 		t, err := s.findTable(ctx, name)
@@ -31,7 +32,8 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 		if err != nil {
 			return nil, err
 		}
-		reads, err := s.newReading(ctx).table(t.Database, t.Name)
+		clear(r.seen) // but not the names, which are the same for all tables
+		reads, err := r.table(t.Database, t.Name)
 		if err != nil {
 			return nil, s.failed(ctx, "asking for the storage engine", err)
 		}
