@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"culvert/internal/cli"
+	"culvert/cmd/culvert/internal/cli"
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -1,0 +1,75 @@
+package argument
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/connect"
+	"culvert/export"
+	"culvert/manifest"
+	"culvert/place"
+)
+
+// Table is a table in parts, which an argument names by the directory of its parts.
+type Table struct {
+	Export *export.Directory
+	Entry  *manifest.Table
+	At     func(file string) string // names a file of the export as the argument does
+	Close  func(error) error
+}
+
+// OpenTable returns the table in parts that an argument names, or nil if it names anything else. The caller closes it
+// with the error of everything.
+func OpenTable(ctx context.Context, a *command.App, argument string, f *PlaceFlags, config export.ReadConfig) (
+	*Table, error,
+) {
+	locate, name := argument, ""
+	if !connect.IsURL(argument) {
+		absolute, err := filepath.Abs(argument)
+		if err != nil {
+			return nil, err
+		}
+		locate, name = filepath.Join(argument, ".."), filepath.Base(absolute)
+	}
+	ctx, l, err := Locate(ctx, a, locate, f)
+	if err != nil {
+		return nil, err
+	}
+	if l.Remote != nil {
+		l.Name, name = path.Dir(l.Name), path.Base(l.Name)
+	}
+	t, err := l.table(ctx, name, config)
+	if t == nil || err != nil {
+		return nil, l.Close(err)
+	}
+	return t, nil
+}
+
+// table returns the table in parts that has a name in the export in the directory of the location, or nil.
+func (l *Location) table(ctx context.Context, name string, config export.ReadConfig) (*Table, error) {
+	if name == "." {
+		return nil, nil
+	}
+	files, err := place.Sub(place.WithContext(ctx, l.Place), l.Name)
+	if err != nil {
+		return nil, err
+	}
+	d, err := config.OpenDirectory(ctx, files)
+	if errors.Is(err, export.ErrNoManifest) {
+		return nil, nil
+	}
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return nil, ReadError(l.Join(path.Base(at.Path)), at.Err)
+	} else if err != nil {
+		return nil, err
+	}
+	entry := d.Table(name)
+	if entry == nil || !entry.Parted() {
+		return nil, nil
+	}
+	return &Table{Export: d, Entry: entry, At: l.Join, Close: l.Close}, nil
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/export"
+	"culvert/place"
+)
+
+// decryptOptions are the flags of culvert decrypt.
+type decryptOptions struct {
+	command.WorkFlags
+	argument.InputFlags
+	output string
+	force  bool
+}
+
+func newDecrypt(a *command.App) *cobra.Command {
+	o, r := &decryptOptions{}, &command.WorkReport{}
+	cmd := o.Command(a, "decrypt", r, func(ctx context.Context, w *command.Work, args []string) error {
+		return decrypt(ctx, a, w, r, o, args)
+	})
+	o.InputFlags.Add(cmd)
+	outputFlags(cmd, &o.output, &o.force)
+	return cmd
+}
+
+func decrypt(
+	ctx context.Context, a *command.App, w *command.Work, r *command.WorkReport, o *decryptOptions,
+	args []string) (err error,
+) {
+	if err := outputTo(w, r, o.output, o.force, args, o.Identities.Files(), o.PassphraseFlags.Inputs()); err != nil {
+		return err
+	}
+	config := export.ReadConfig{Jobs: o.Jobs, Packed: true}
+	if config.Identities, err = o.DecryptFlags.Read(ctx, a); err != nil {
+		return err
+	}
+	return copyText(ctx, a, w, &o.PlaceFlags, args, config, func() (place.File, func(error) error, error) {
+		return argument.OpenSink(ctx, a, o.output, o.force, &o.PlaceFlags,
+			"write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
+	})
+}

@@ -1,0 +1,342 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/connect"
+	"culvert/cmd/culvert/internal/database"
+	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/jobs"
+	"culvert/cmd/culvert/internal/layout"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
+	"culvert/manifest"
+	"culvert/place"
+	"culvert/source"
+)
+
+// exportOptions are the flags of culvert export.
+type exportOptions struct {
+	command.WorkFlags
+	command.RecipientFlags
+	argument.PlaceFlags
+	layout.Layout
+	shared    jobs.ExportFlags
+	from      database.Flags
+	plaintext bool
+	query     string
+	output    string
+	force     bool
+	ordered   bool
+
+	all      bool
+	schemas  []string
+	failFast bool
+	dryRun   bool
+	snapshot string // its token
+	partSize byteSize
+
+	columns []string
+	where   string
+	limit   int64
+
+	given func(flag string) bool
+}
+
+func newExport(a *command.App) *cobra.Command {
+	o := &exportOptions{}
+	cmd := help.Command("export")
+	o.given = cmd.Flags().Changed
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if o.dryRun {
+			r := &planReport{}
+			err := dryRun(cmd.Context(), a, r, o, args)
+			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
+		}
+		r := &exportReport{}
+		return a.Perform(cmd, &o.WorkFlags, r, func(ctx context.Context, w *command.Work) error {
+			return runExport(ctx, a, w, r, o, args)
+		})
+	}
+	o.RecipientFlags.Add(cmd)
+	o.addTables(cmd)
+	o.PlaceFlags.Add(cmd)
+	o.Layout.Add(cmd)
+	o.from.Add(cmd)
+	o.shared.Add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
+	flags.StringVarP(&o.query, "query", "q", "", "export the rows of the statement `SQL`")
+	flags.VarP((*command.NotEmpty)(&o.output), "output", "o",
+		"write to `FILE`, into a directory, or with - to standard output")
+	flags.BoolVar(&o.force, "force", false, "overwrite files; write binary data to a terminal")
+	flags.BoolVar(&o.ordered, "ordered", false, "keep the order of the table, with one connection")
+	o.WorkFlags.Add(cmd, "j")
+	flags.Lookup("jobs").Usage = "use `N` cores, and connections to PostgreSQL (default: all)"
+	return cmd
+}
+
+// addTables adds the flags that say which tables, and what of them.
+func (o *exportOptions) addTables(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&o.all, "all", false, "export all tables, into a directory")
+	flags.StringArrayVar(&o.schemas, "schema", nil, "export all tables of `SCHEMA`; repeatable")
+	flags.BoolVar(&o.failFast, "fail-fast", false, "stop at the first table that fails")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be exported; write nothing")
+	flags.Var(&o.partSize, "part-size", "write tables in parts of about `SIZE`, such as 256MiB, into a directory")
+	flags.StringSliceVar(&o.columns, "columns", nil, "export only these `COLUMNS`: a,b,c")
+	flags.Var((*command.NotEmpty)(&o.where), "where", "export only rows that meet `CONDITION`, in SQL")
+	flags.Var(command.Positive(&o.limit), "limit", "export at most `N` rows")
+	flags.Var((*command.NotEmpty)(&o.snapshot), "snapshot",
+		"read the snapshot `TOKEN`, which culvert snapshot hold has printed")
+}
+
+func runExport(
+	ctx context.Context, a *command.App, w *command.Work, r *exportReport, o *exportOptions, args []string) (err error,
+) {
+	db, names, err := o.from.Parse(a, args)
+	if err != nil {
+		return err
+	}
+	if err := o.checkTables(names); err != nil {
+		return err
+	}
+	plan, err := o.plan(names)
+	if err != nil {
+		return err
+	}
+	plan.Progress = watch(w)
+	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db)}
+	if o.several(names) {
+		return exportTables(ctx, a, w, r, &tablesExport{
+			options: o, plan: plan, db: db, names: names, inputs: withOwnIdentity(slices.Concat(inputs...)),
+		})
+	}
+	table := strings.Join(names, "") // one, or none for a query
+	path, err := outputPath(ctx, a, o, table, plan.Extension())
+	if err != nil {
+		return err
+	}
+	if err := outputTo(w, &r.WorkReport, path, o.force, inputs...); err != nil {
+		return err
+	}
+	if path == "-" && ui.IsTerminal(a.Stdout) && !o.force && plan.Extension() != plan.Format.Extension() {
+		return command.WithHint(argument.ErrBinary, "to look at the rows: --no-encrypt -c none",
+			"force it with --force")
+	}
+	if !o.plaintext {
+		if plan.Recipients, err = o.RecipientFlags.Read(ctx, a, nil); err != nil {
+			return err
+		}
+	}
+
+	src, err := o.open(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	out, done, err := argument.OpenSink(ctx, a, path, o.force, &o.PlaceFlags)
+	if err != nil {
+		return err
+	}
+	defer func() { err = done(err) }()
+	w.Begin()
+	var stats export.Stats
+	if o.query != "" {
+		stats, err = plan.Query(ctx, out, src, o.query)
+	} else {
+		stats, err = plan.Table(ctx, out, src, table)
+	}
+	if err != nil {
+		return db.Explain(err)
+	}
+	r.Sum, r.Readers, r.Reason, r.Outside = stats.Sum.String(), stats.Readers, reasonOf(stats), stats.Outside
+	if stats.Outside && !o.JSON {
+		a.Console.Warn(database.OutsideSnapshot(table))
+	}
+	tellReaders(w, w.Name, stats)
+	return out.Commit()
+}
+
+// open opens the database, in the snapshot that is given or in a new one.
+func (o *exportOptions) open(ctx context.Context, db database.Database) (source.Source, error) {
+	if o.snapshot == "" {
+		return db.Open(ctx)
+	}
+	src, err := db.Join(ctx, o.held())
+	return src, jobs.ExplainHeld(err)
+}
+
+// held is the snapshot that is given.
+func (o *exportOptions) held() source.Snapshot { return source.Snapshot{Token: o.snapshot} }
+
+// tellReaders says why only one connection has read, or warns that there were fewer than wanted.
+func tellReaders(w *command.Work, name string, stats export.Stats) {
+	reason := reasonOf(stats)
+	switch {
+	case reason == "":
+	case stats.Readers > 1 && !w.Flags.JSON:
+		w.App.Console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, stats.Readers, reason))
+	case stats.Readers == 1 && w.WantsSummary():
+		w.App.Console.Print(name + ": read with one connection: " + reason)
+	}
+}
+
+// reasonOf returns why no more connections have read, or "" if more were of no use.
+func reasonOf(stats export.Stats) string {
+	if stats.Indivisible == nil {
+		return ""
+	}
+	return stats.Indivisible.Reason
+}
+
+// watch makes the progress of an export the figures of the work.
+func watch(w *command.Work) *export.Progress {
+	progress := new(export.Progress)
+	w.Figures = func() ui.Figures {
+		return ui.Figures{Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load()}
+	}
+	w.Status = func() ui.Status {
+		all := ui.Task{
+			Name: w.Name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
+			Done: progress.Done(),
+		}
+		t, several := progress.Table()
+		if !several {
+			return ui.Status{Task: all}
+		}
+		all.Name = fmt.Sprintf("%d/%d tables", t.Number, t.Of)
+		one := ui.Task{Name: t.Name, Amount: ui.Several(t.Rows, "row"), Bytes: t.Text, Done: t.Done}
+		return ui.Status{Task: all, Active: []ui.Task{one}}
+	}
+	return progress
+}
+
+// several reports whether the tables go into a directory: in one file each, or in parts.
+func (o *exportOptions) several(names []string) bool {
+	return len(names) > 1 || o.listed() || o.parted()
+}
+
+// parted reports whether tables are written in parts.
+func (o *exportOptions) parted() bool { return o.partSize > 0 || o.shared.Given() }
+
+// listed reports whether the database is to say which tables there are.
+func (o *exportOptions) listed() bool { return o.all || len(o.schemas) > 0 }
+
+// checkTables refuses what does not fit together.
+func (o *exportOptions) checkTables(names []string) error {
+	hint := "usage: culvert export SOURCE TABLE…, culvert export SOURCE --all, or culvert export SOURCE -q SQL"
+	selects := o.columns != nil || o.where != "" || o.limit > 0
+	switch {
+	case o.query != "" && len(names) > 0:
+		return command.WithHint(command.Usagef("both a query and the table %q are given", names[0]), hint)
+	case o.query != "" && o.listed():
+		return command.WithHint(command.Usagef("both a query and --all or --schema are given"), hint)
+	case o.query != "" && o.dryRun:
+		return command.Usagef("--dry-run is for tables, not for a query")
+	case o.query != "" && selects:
+		return command.WithHint(command.Usagef("--columns, --where and --limit are for a table, not for a query"),
+			"write it in SQL")
+	case o.listed() && len(names) > 0:
+		return command.WithHint(command.Usagef("both the table %q and --all or --schema are given", names[0]), hint)
+	case slices.Contains(o.schemas, ""):
+		return command.Usagef("--schema is empty") // which for a source means all schemas
+	case o.all && len(o.schemas) > 0:
+		return command.Usagef("--all exports all schemas, so it cannot be combined with --schema")
+	case o.query == "" && !o.listed() && (len(names) == 0 || slices.Contains(names, "")):
+		return command.WithHint(command.Usagef("TABLE is missing"), hint)
+	case o.query != "" && o.partSize > 0:
+		return command.Usagef("--part-size is for tables, not for a query")
+	case o.query != "" && o.parted():
+		return command.Usagef("--workers, --queue and --resume are for tables, not for a query")
+	case o.limit > 0 && o.parted():
+		return command.Usagef("--limit cannot be combined with an export in parts: a part would do")
+	case selects && (len(names) > 1 || o.listed()):
+		return command.WithHint(command.Usagef("--columns, --where and --limit are for one table"),
+			"export it by itself")
+	case o.columns != nil && len(o.columns) == 0:
+		return command.Usagef("--columns names no column")
+	case o.output == "-" && o.parted():
+		return command.WithHint(command.Usagef("parts cannot go to standard output"), "into a directory: -o DIR")
+	case o.output == "-" && o.several(names):
+		return command.WithHint(command.Usagef("several tables cannot go to standard output"),
+			"into a directory: -o DIR")
+	case o.failFast && !o.several(names):
+		return command.Usagef("--fail-fast is for several tables")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return command.Usagef("the table %q is given twice", name)
+		}
+	}
+	return o.checkShared()
+}
+
+// plan checks the flags that say how to export. Recipients are still missing from it.
+func (o *exportOptions) plan(names []string) (*export.Plan, error) {
+	plan := &export.Plan{
+		Jobs: o.Jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
+		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
+	}
+	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {
+		return nil, command.Usagef("--no-encrypt cannot be combined with recipients or a passphrase")
+	}
+	if o.namesFile(names) {
+		name := o.output
+		if connect.IsURL(name) {
+			name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
+		}
+		if err := o.Follow(name, o.given, o.plaintext); err != nil {
+			return nil, err
+		}
+	}
+	return plan, o.Layout.Apply(plan)
+}
+
+// namesFile reports whether -o is the name of a file, as far as that can be known without asking another machine.
+func (o *exportOptions) namesFile(names []string) bool {
+	if o.output == "" || o.output == "-" || o.several(names) || connect.EndsInSlash(o.output) {
+		return false
+	}
+	info, err := os.Stat(o.output)
+	return err != nil || info.Mode().IsRegular()
+}
+
+// outputPath returns where an export goes: to the file of -o, into the directory of -o, or into the working directory.
+func outputPath(ctx context.Context, a *command.App, o *exportOptions, table, extension string) (string, error) {
+	name := "query" + extension
+	if table != "" {
+		name = manifest.FileNames([]string{table}, extension)[0]
+	}
+	switch output := o.output; {
+	case output == "":
+		return name, nil
+	case connect.IsURL(output):
+		_, l, err := argument.Locate(ctx, a, output, &o.PlaceFlags)
+		if err != nil {
+			return "", err
+		}
+		info, err := l.Info()
+		if errors.Is(err, place.ErrUnreachable) {
+			return "", l.Close(l.Blame(err)) // what follows would wait as long again
+		}
+		if err == nil && info.IsDir() || connect.EndsInSlash(output) {
+			output = l.Join(name)
+		}
+		return output, l.Close(nil)
+	case argument.IsDirectory(output), os.IsPathSeparator(output[len(output)-1]):
+		return filepath.Join(output, name), nil
+	default:
+		return output, nil
+	}
+}

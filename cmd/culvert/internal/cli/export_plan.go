@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+
+	"filippo.io/age"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/connect"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
+	"culvert/manifest"
+	"culvert/source"
+)
+
+// planReport is the report of culvert export --dry-run.
+type planReport struct {
+	command.Outcome
+	Output     string         `json:"output,omitempty"`  // the file or the directory; "-" is standard output
+	Omitted    []string       `json:"omitted,omitempty"` // what is left out of all tables
+	Tables     []plannedTable `json:"tables"`
+	Recipients []string       `json:"recipients"` // empty if the output would not be encrypted
+
+	several bool // Output is the directory of the files
+}
+
+// plannedTable says how a table would be exported.
+type plannedTable struct {
+	Name    string          `json:"name"`
+	File    string          `json:"file"` // in the directory, if there are several tables
+	Columns []plannedColumn `json:"columns"`
+	Rows    int64           `json:"rows"`            // about; 0 if not known
+	Bytes   int64           `json:"bytes"`           // about, as the database keeps or sends them; 0 if not known
+	Parts   int             `json:"parts,omitempty"` // files, if File is the directory of parts
+	Ranges  int             `json:"ranges,omitempty"`
+	Readers int             `json:"readers,omitempty"`
+	Reason  string          `json:"reason,omitempty"` // why only one reads
+	Error   string          `json:"error,omitempty"`
+
+	workers bool // it is read by workers, whose number nobody knows
+}
+
+type plannedColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type,omitempty"`
+}
+
+// dryRun does what export does before it writes.
+func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions, args []string) (err error) {
+	r.Tables, r.Recipients = []plannedTable{}, []string{}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	db, names, err := o.from.Parse(a, args)
+	if err != nil {
+		return err
+	}
+	if err := o.checkTables(names); err != nil {
+		return err
+	}
+	if o.shared.Given() {
+		if err := db.NotShared(); err != nil {
+			return err
+		}
+	}
+	plan, err := o.plan(names)
+	if err != nil {
+		return err
+	}
+	if r.Recipients, err = o.describeRecipients(ctx, a); err != nil {
+		return err
+	}
+	src, err := o.open(ctx, db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	r.several = o.several(names)
+	if names, err = o.tableNames(ctx, src, names); err != nil {
+		return db.Explain(err)
+	}
+	if r.Omitted, err = o.omitted(ctx, src); err != nil {
+		return db.Explain(err)
+	}
+	if !o.JSON {
+		a.WarnOmitted(r.Omitted)
+	}
+	files, err := planOutput(ctx, a, o, src, r, names, plan.Extension())
+	if err != nil {
+		return db.Explain(err)
+	}
+	failed := 0
+	for i, name := range names {
+		estimate, err := plan.Estimate(ctx, src, name)
+		if err != nil && (!r.several || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) ||
+			command.Is[*source.UnknownError](err)) {
+			return db.Explain(err)
+		}
+		if err != nil {
+			failed++
+		}
+		planned := newPlannedTable(name, files[i], &estimate, err)
+		if err == nil && o.parted() {
+			if err := planned.countParts(ctx, src, plan, o); err != nil {
+				return db.Explain(err)
+			}
+		}
+		r.Tables = append(r.Tables, planned)
+	}
+	if failed > 0 {
+		return &export.PartialError{Failed: failed, Tables: len(names)}
+	}
+	return nil
+}
+
+// planOutput finds out where the files would go, and refuses a place that export would refuse.
+func planOutput(
+	ctx context.Context, a *command.App, o *exportOptions, src source.Source, r *planReport, names []string,
+	extension string,
+) (files []string, err error) {
+	if r.several {
+		if r.Output, err = o.directory(ctx, src); err != nil {
+			return nil, err
+		}
+		_, l, err := newDirectory(ctx, a, r.Output, o)
+		if err != nil {
+			return nil, err
+		}
+		if o.parted() {
+			extension = "" // of the directories
+		}
+		return manifest.FileNames(names, extension), l.Close(nil)
+	}
+	r.Output, err = outputPath(ctx, a, o, names[0], extension)
+	if err == nil && r.Output != "-" && !connect.IsURL(r.Output) {
+		err = argument.CheckOutput(r.Output, o.force)
+	}
+	return []string{r.Output}, err
+}
+
+func newPlannedTable(name, file string, e *export.Estimate, err error) plannedTable {
+	t := plannedTable{
+		Name: name, File: file, Columns: []plannedColumn{},
+		Rows: e.Size.Rows, Bytes: e.Size.Bytes, Ranges: e.Ranges, Readers: e.Readers,
+	}
+	for _, column := range e.Columns {
+		t.Columns = append(t.Columns, plannedColumn(column))
+	}
+	if e.Indivisible != nil {
+		t.Reason = e.Indivisible.Reason
+	}
+	if err != nil {
+		t.Error = command.Plain(err)
+	}
+	return t
+}
+
+// countParts finds out in how many parts the table would be written.
+func (t *plannedTable) countParts(
+	ctx context.Context, src source.Source, plan *export.Plan, o *exportOptions,
+) error {
+	parter, ok := src.(source.Parter)
+	if !ok {
+		return errNotParted
+	}
+	parts, err := parter.Parts(ctx, t.Name, plan.Selection, o.sizeOfParts())
+	if err != nil {
+		return err
+	}
+	t.Parts, t.Ranges, t.Readers, t.Reason = len(parts), 0, 0, parts[0].Whole
+	_, shared := src.(source.Sharer)
+	switch {
+	case o.shared.URL != "":
+		t.workers = true
+	case o.shared.Workers > 0:
+		t.Readers = min(o.shared.Workers, len(parts))
+	case shared:
+		t.Readers = min(plan.MaxReaders(), len(parts))
+	}
+	return nil
+}
+
+// describeRecipients names those who could read the output. Nobody is asked for a passphrase.
+func (o *exportOptions) describeRecipients(ctx context.Context, a *command.App) ([]string, error) {
+	switch {
+	case o.plaintext:
+		return []string{}, nil
+	case o.Prompt || o.PassphraseFlags.Given():
+		return []string{"a passphrase"}, nil
+	}
+	recipients, err := o.RecipientFlags.Read(ctx, a, nil)
+	names := make([]string, len(recipients))
+	for i, recipient := range recipients {
+		names[i] = describeRecipient(recipient)
+	}
+	return names, err
+}
+
+// describeRecipient is the public key of a recipient, or of a long one its beginning; or the kind of one that does not
+// say.
+func describeRecipient(recipient age.Recipient) string {
+	const longest = 80
+	stringer, ok := recipient.(fmt.Stringer)
+	if !ok {
+		return strings.TrimPrefix(fmt.Sprintf("%T", recipient), "*")
+	}
+	text := stringer.String()
+	if len(text) > longest {
+		text = text[:longest-3] + "…"
+	}
+	return text
+}
+
+func (r *planReport) Text() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	line := func(cells ...string) {
+		_, _ = io.WriteString(w, ui.Line(strings.Join(cells, "\t"))+"\n") // into memory
+	}
+	line("TABLE", "ROWS", "BYTES", "TO", "READ BY")
+	var rows, bytes int64
+	for _, t := range r.Tables {
+		file := t.File
+		if r.several {
+			file = filepath.Join(r.Output, file)
+		}
+		line(withoutTabs(t.Name), known(t.Rows, ui.Count), known(t.Bytes, ui.Bytes), withoutTabs(file),
+			withoutTabs(t.readBy()))
+		rows, bytes = rows+t.Rows, bytes+t.Bytes
+	}
+	_ = w.Flush()
+	fmt.Fprintf(&b, "\n%s", ui.Several(int64(len(r.Tables)), "table"))
+	if rows > 0 {
+		fmt.Fprintf(&b, ", about %s", ui.Several(rows, "row"))
+	}
+	if bytes > 0 {
+		fmt.Fprintf(&b, ", about %s", ui.Bytes(bytes))
+	}
+	b.WriteByte('\n')
+	to := "nobody: it can be read by all"
+	if len(r.Recipients) > 0 {
+		to = strings.Join(r.Recipients, ", ")
+	}
+	fmt.Fprintf(&b, "encrypted to %s\nnothing was written\n", ui.Line(to))
+	return b.String()
+}
+
+// withoutTabs keeps a name in its cell.
+func withoutTabs(name string) string { return strings.ReplaceAll(name, "\t", " ") }
+
+// known is a number, if it is known.
+func known(n int64, written func(int64) string) string {
+	if n == 0 {
+		return "?"
+	}
+	return written(n)
+}
+
+// readBy says how a table would be read, in a few words.
+func (t *plannedTable) readBy() string {
+	switch {
+	case t.Error != "":
+		return "nobody: " + t.Error
+	case t.workers:
+		return "workers, " + ui.Several(int64(t.Parts), "part")
+	case t.Parts > 0:
+		return ui.Several(int64(max(1, t.Readers)), "connection") + ", " + ui.Several(int64(t.Parts), "part")
+	case t.Ranges > 1:
+		return fmt.Sprintf("%d connections, %d ranges", t.Readers, t.Ranges)
+	case t.Reason != "":
+		return "one connection: " + t.Reason
+	}
+	return "one connection"
+}

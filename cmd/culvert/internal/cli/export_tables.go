@@ -1,0 +1,347 @@
+package cli
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/database"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
+	"culvert/manifest"
+	"culvert/place"
+	"culvert/source"
+)
+
+// exportReport is the report of culvert export.
+type exportReport struct {
+	command.WorkReport
+	Sum     string `json:"sum,omitempty"`     // of the rows of one table or query
+	Readers int    `json:"readers,omitempty"` // of one table
+	Reason  string `json:"reason,omitempty"`
+	Outside bool   `json:"outside_snapshot,omitempty"` // of one table or query
+
+	Job        string `json:"job,omitempty"` // of several workers
+	Consistent *bool  `json:"consistent,omitempty"`
+
+	Omitted []string      `json:"omitted,omitempty"` // what is left out of all tables
+	Tables  []tableReport `json:"tables,omitempty"`  // of several
+}
+
+// tableReport says what has become of one of several tables.
+type tableReport struct {
+	Name      string `json:"name"`
+	File      string `json:"file,omitempty"` // in the directory
+	Rows      int64  `json:"rows"`
+	TextBytes int64  `json:"text_bytes"`
+	FileBytes int64  `json:"file_bytes"`
+	SHA256    string `json:"sha256,omitempty"` // of the file
+	Parts     int    `json:"parts,omitempty"`  // files, if File is the directory of parts
+	Sum       string `json:"sum,omitempty"`    // of the rows
+	Readers   int    `json:"readers,omitempty"`
+	Reason    string `json:"reason,omitempty"` // why no more connections have read
+	Outside   bool   `json:"outside_snapshot,omitempty"`
+	Error     string `json:"error,omitempty"`
+}
+
+// tablesExport is an export of several tables.
+type tablesExport struct {
+	options *exportOptions
+	plan    *export.Plan
+	db      database.Database
+	names   []string // empty if the database is to say
+	inputs  []string // files that must not be overwritten
+}
+
+func exportTables(ctx context.Context, a *command.App, w *command.Work, r *exportReport, e *tablesExport) (err error) {
+	o := e.options
+	var l *argument.Location
+	defer func() {
+		if l != nil {
+			err = l.Close(err)
+		}
+	}()
+	if o.output != "" {
+		if ctx, l, err = newDirectory(ctx, a, o.output, o); err != nil {
+			return err
+		}
+	}
+	if !o.plaintext {
+		if e.plan.Recipients, err = o.RecipientFlags.Read(ctx, a, nil); err != nil {
+			return err
+		}
+	}
+	if o.shared.Given() {
+		if l == nil {
+			if ctx, l, err = e.locate(ctx, a); err != nil {
+				return err
+			}
+		}
+		return e.share(ctx, a, w, r, l)
+	}
+	src, err := o.open(ctx, e.db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
+		return e.db.Explain(err)
+	}
+	if r.Omitted, err = o.omitted(ctx, src); err != nil {
+		return e.db.Explain(err)
+	}
+	if e.plan.Omitted = r.Omitted; !o.JSON {
+		a.WarnOmitted(r.Omitted)
+	}
+	if l == nil {
+		path, err := o.directory(ctx, src)
+		if err != nil {
+			return e.db.Explain(err)
+		}
+		if ctx, l, err = newDirectory(ctx, a, path, o); err != nil {
+			return err
+		}
+	}
+	if err := e.checkFiles(l); err != nil {
+		return err
+	}
+	r.Output, w.Name = l.Text, l.Text
+	to, err := l.Directory()
+	if err != nil {
+		return err
+	}
+	w.Begin()
+	all, err := e.write(ctx, to, src)
+	w.Stop() // what follows is no progress
+	tellTables(a, w, r, o, all, len(e.names), err)
+	if errors.Is(err, fs.ErrExist) {
+		err = l.Explain(err) // a manifest
+	}
+	return e.db.Explain(hintAtForce(err, o, all))
+}
+
+// hintAtForce adds a hint to the error of a place that was lost. Because of the files that are complete, the same
+// command would be refused.
+func hintAtForce(err error, o *exportOptions, all []export.TableStats) error {
+	if o.force || o.shared.Given() || len(all) == 0 || !errors.Is(err, place.ErrUnreachable) {
+		return err
+	}
+	return command.WithHint(err, "run the command again with --force, which replaces the files that are complete")
+}
+
+var errNotParted = command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
+
+// write writes the tables, in one file each or in parts.
+func (e *tablesExport) write(ctx context.Context, to place.Place, src source.Source) ([]export.TableStats, error) {
+	if e.options.partSize == 0 {
+		return e.plan.Tables(ctx, to, src, e.names)
+	}
+	if _, ok := src.(source.Parter); !ok {
+		return nil, errNotParted
+	}
+	return e.plan.TablesInParts(ctx, to, src, e.names, int64(e.options.partSize))
+}
+
+// checkFiles refuses a directory of this machine in which a file would overwrite one that is read.
+func (e *tablesExport) checkFiles(l *argument.Location) error {
+	files := []string{manifest.Name, manifest.EncryptedName}
+	if !e.options.parted() {
+		files = append(files, manifest.FileNames(e.names, e.plan.Extension())...)
+	}
+	for _, name := range files {
+		if l.Remote != nil {
+			break
+		}
+		if err := refuseSameFile(l.Join(name), e.inputs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellTables reports what has become of each table.
+func tellTables(
+	a *command.App, w *command.Work, r *exportReport, o *exportOptions, all []export.TableStats, of int, err error,
+) {
+	complete := 0
+	for i := range all {
+		t := &all[i]
+		r.Tables = append(r.Tables, newTableReport(a, t))
+		if t.Err == nil {
+			complete++
+			if t.Outside {
+				r.Consistent = new(bool)
+			}
+			tellReaders(w, t.Name, t.Stats)
+			if t.Outside && !o.JSON {
+				a.Console.Warn(database.OutsideSnapshot(t.Name))
+			}
+			continue
+		}
+		if !o.JSON {
+			failure := command.Plain(t.Err)
+			if !strings.Contains(failure, t.Name+`"`) && !strings.Contains(failure, t.File) {
+				failure = fmt.Sprintf("table %q: %s", t.Name, failure)
+			}
+			a.Console.Error(failure)
+			for _, hint := range command.HintsOf(t.Err) {
+				a.Console.Hint(hint)
+			}
+		}
+	}
+	w.Summary = ui.Several(int64(of), "table") + ", "
+	if complete < of {
+		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
+	}
+	if err != nil && !command.Is[*export.PartialError](err) && complete > 0 && !o.JSON {
+		a.Console.Warn(fmt.Sprintf("%s: %d of %s complete, but there is no manifest",
+			r.Output, complete, ui.Several(int64(of), "table")))
+	}
+}
+
+func newTableReport(a *command.App, t *export.TableStats) tableReport {
+	if t.Err != nil {
+		return tableReport{Name: t.Name, Error: a.Secrets.Redact(command.Plain(t.Err))}
+	}
+	r := tableReport{
+		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
+		Parts: len(t.Parts), Sum: t.Sum.String(), Readers: t.Readers, Reason: reasonOf(t.Stats),
+		Outside: t.Outside,
+	}
+	if len(t.Parts) == 0 {
+		r.SHA256 = hex.EncodeToString(t.SHA256[:])
+	}
+	return r
+}
+
+// tableNames returns the tables that are named, or those that the database has.
+func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
+	if !o.listed() {
+		return names, nil
+	}
+	lister, ok := src.(source.Lister)
+	if !ok {
+		return nil, command.Usagef("this source cannot list its tables: name them")
+	}
+	var all []string
+	for _, schema := range o.listedSchemas() {
+		tables, err := lister.Tables(ctx, schema)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range tables {
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	if len(all) == 0 {
+		err := errors.New("there are no tables to export")
+		if d, describing := source.Describe(ctx, src); describing == nil && d.Database != "" {
+			err = command.WithHint(err, fmt.Sprintf("this is the database %q; another one has to be named in SOURCE, "+
+				"or in the environment", d.Database))
+		}
+		return nil, err
+	}
+	return all, nil
+}
+
+// listedSchemas are the schemas whose tables are exported; "" is all of them.
+func (o *exportOptions) listedSchemas() []string {
+	if o.all {
+		return []string{""}
+	}
+	return o.schemas
+}
+
+// omitted returns what the tables that the database has leave out; nothing if tables are named.
+func (o *exportOptions) omitted(ctx context.Context, src source.Source) (all []string, err error) {
+	for _, schema := range o.listedSchemas() {
+		omitted, err := source.Omitted(ctx, src, schema)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, omitted...)
+	}
+	return all, nil
+}
+
+// directory is where several tables go: the directory that is named, or else one with the name of the only schema, or
+// of the database.
+func (o *exportOptions) directory(ctx context.Context, src source.Source) (string, error) {
+	name := "tables"
+	switch {
+	case o.output != "":
+		return o.output, nil
+	case len(o.schemas) == 1:
+		name = o.schemas[0]
+	default:
+		description, err := source.Describe(ctx, src)
+		if err != nil {
+			return "", err
+		}
+		if base := filepath.Base(description.Database); description.Database != "" {
+			name = strings.TrimSuffix(base, filepath.Ext(base))
+		}
+	}
+	return manifest.FileNames([]string{name}, "")[0], nil
+}
+
+// newDirectory returns the location of a new directory. It refuses one that is not empty, unless force is set.
+func newDirectory(
+	ctx context.Context, a *command.App, path string, o *exportOptions) (context.Context, *argument.Location, error,
+) {
+	ctx, l, err := argument.Locate(ctx, a, path, &o.PlaceFlags)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := checkNew(l, o.force || o.shared.Resumes()); err != nil {
+		if errors.Is(err, errNotEmpty) && o.shared.Given() {
+			err = command.WithHint(err, "go on with an export that has stopped: --resume",
+				"choose another directory with -o DIR, or overwrite files with --force")
+		}
+		return nil, nil, l.Close(l.Blame(err))
+	}
+	return ctx, l, nil
+}
+
+var errNotEmpty = errors.New("the output directory is not empty")
+
+func checkNew(l *argument.Location, force bool) (err error) {
+	info, err := l.Info()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return command.WithHint(command.Usagef("output %q is not a directory, which several tables need", l.Text),
+			"name another: -o DIR")
+	case force:
+		return nil
+	}
+	f, err := l.Place.Open(l.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if dir, is := f.(fs.ReadDirFile); is {
+		_, err = dir.ReadDir(1)
+	}
+	switch err {
+	case io.EOF:
+		return nil
+	case nil:
+		return command.WithHint(command.Rephrase(errNotEmpty, fmt.Sprintf("output directory %q is not empty", l.Text)),
+			"choose another one with -o DIR, or overwrite files with --force")
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
+	"culvert/place"
+)
+
+// catTable writes a table in parts to an output.
+func catTable(
+	w *command.Work, t *argument.Table, open func() (place.File, func(error) error, error),
+) (err error) {
+	text, err := t.Export.Open(t.Entry)
+	if err != nil {
+		return partError(t, err)
+	}
+	defer func() { err = errors.Join(err, text.Close()) }()
+	out, done, err := open()
+	if err != nil {
+		return err
+	}
+	counted := &command.CountingWriter{Writer: out}
+	w.Total = t.Entry.FileBytes
+	w.Figures = func() ui.Figures {
+		written := counted.Count.Load()
+		// The size of what was read is known only at the end.
+		read := float64(t.Entry.FileBytes) * float64(written) / float64(max(1, t.Entry.TextBytes))
+		return ui.Figures{Rows: ui.NoRows, In: int64(read), Out: written}
+	}
+	w.Begin()
+	if _, err := io.Copy(counted, text); err != nil {
+		return done(counted.Blame(err, partError(t, err)))
+	}
+	return done(out.Commit())
+}
+
+// verifyTable checks all parts of a table.
+func verifyTable(ctx context.Context, w *command.Work, r *verifyReport, t *argument.Table, name string) error {
+	m := t.Export.Manifest
+	complete := true
+	r.File, w.Name = name, name
+	r.Encrypted, r.Compression, r.Sealed = &m.Encrypted, m.Compression, &complete
+	w.Total = t.Entry.FileBytes
+	w.Figures = func() ui.Figures {
+		in, out := t.Export.Progress()
+		return ui.Figures{Rows: ui.NoRows, In: in, Out: out}
+	}
+	w.Begin()
+	err := t.Export.VerifyTable(ctx, t.Entry)
+	result := verifiedTable{Name: t.Entry.Name, File: t.Entry.File(), Snapshot: t.Entry.Snapshot}
+	if err != nil {
+		result.Error = command.Plain(err)
+	}
+	r.Tables = append(r.Tables, result)
+	if err != nil {
+		return partError(t, err)
+	}
+	return nil
+}
+
+// partError says which part of a table an error is about.
+func partError(t *argument.Table, err error) error {
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return argument.ReadError(t.At(at.Path), at.Err)
+	}
+	return argument.ReadError(t.At(t.Entry.File()), err)
+}
+
+// tableInspection describes a table in parts, by the manifest.
+type tableInspection struct {
+	Name  string `json:"name"`
+	Rows  int64  `json:"rows"`
+	Parts int    `json:"parts"`
+	Sum   string `json:"sum,omitempty"`
+
+	Snapshot   string `json:"snapshot,omitempty"`
+	Consistent bool   `json:"consistent"` // all tables of the export are of one snapshot
+}
+
+// inspectTable describes a table in parts.
+func (r *inspectReport) inspectTable(t *argument.Table, name string) {
+	entry, m := t.Entry, t.Export.Manifest
+	r.File = name
+	r.Inspection = export.Inspection{
+		Size:    entry.FileBytes,
+		Content: &export.Content{Compression: m.Compression, Text: entry.TextBytes},
+	}
+	r.Table = &tableInspection{
+		Name: entry.Name, Rows: entry.Rows, Parts: len(entry.Parts), Sum: entry.Sum,
+		Snapshot: cmp.Or(entry.Snapshot, m.Snapshot), Consistent: m.Consistent,
+	}
+}

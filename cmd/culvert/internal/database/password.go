@@ -1,0 +1,127 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/internal/mysqlconnect"
+	"culvert/internal/pgconnect"
+)
+
+// passwordPrompt asks for the password of a database, once for all who open it. It is safe for concurrent use.
+type passwordPrompt struct {
+	app *command.App
+
+	mu      sync.Mutex
+	address string // of the database, with the password that was entered; "" if none was
+	failed  bool   // it was asked for, and not entered
+}
+
+// connect opens a database. If the server wants a password, and none was found, the user is asked for it on the
+// terminal, as by psql. Without a terminal, the error of the server remains.
+func connect[S any](ctx context.Context, d Database, open func(address string) (S, error)) (S, error) {
+	var none S // a nil pointer of the database in it would not be nil
+	opened, err := open(d.prompt.known(d.address))
+	if question := questionFor(err); question != "" && d.prompt != nil {
+		address, promptErr := d.prompt.ask(ctx, d, question)
+		switch {
+		case promptErr != nil:
+			return none, promptErr
+		case address != "":
+			opened, err = open(address)
+		}
+	}
+	if err != nil {
+		return none, d.Explain(err)
+	}
+	return opened, nil
+}
+
+// questionFor returns what to ask the user after an error: for the password that a server wants and nobody has named;
+// otherwise "".
+func questionFor(err error) string {
+	user, database, server := "", "", ""
+	if refused, is := errors.AsType[*pgconnect.ConnectError](err); is && refused.Entry != "" {
+		user, database, server = refused.User, refused.Database, refused.Server
+	}
+	if refused, is := errors.AsType[*mysqlconnect.ConnectError](err); is && refused.NoPassword {
+		user, database, server = refused.User, refused.Database, refused.Server
+	}
+	if user == "" {
+		return ""
+	}
+	if database != "" {
+		server = fmt.Sprintf("database %q on %s", database, server)
+	}
+	return fmt.Sprintf("Enter password of user %q for %s:", user, server)
+}
+
+// known returns the address with the password, if it was entered, or else the address.
+func (p *passwordPrompt) known(address string) string {
+	if p == nil {
+		return address
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.address != "" {
+		return p.address
+	}
+	return address
+}
+
+// ask asks for the password, unless that is done already, and returns the address of the database with it. It is "" if
+// there is nobody to ask, or nothing was entered.
+func (p *passwordPrompt) ask(ctx context.Context, d Database, question string) (string, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.address != "" || p.failed {
+		return p.address, nil
+	}
+	password, err := p.app.Console.AskPassphrase(ctx, question)
+	p.failed = err != nil || password == ""
+	switch {
+	case errors.Is(err, ui.ErrNoTerminal):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("asking for the password: %w", err)
+	case password == "":
+		return "", nil
+	}
+	p.app.Secrets.Add(password)
+	p.address, err = d.withPassword(password)
+	return p.address, err
+}
+
+// withPassword returns the address with a password.
+func (d Database) withPassword(password string) (string, error) {
+	if d.Engine == "postgres" {
+		scheme, _, isURL := strings.Cut(d.address, "://")
+		if !isURL || scheme != "postgres" && scheme != "postgresql" {
+			quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(password)
+			return d.address + " password='" + quoted + "'", nil
+		}
+		// It may name several servers, which package url does not understand.
+		separator := "?"
+		if strings.Contains(d.address, "?") {
+			separator = "&"
+		}
+		escaped := strings.ReplaceAll(url.QueryEscape(password), "+", "%20") // a plus is no space there
+		return d.address + separator + "password=" + escaped, nil
+	}
+	address := d.address
+	if address == "" {
+		address = "mysql://"
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", errors.New("the address of the database cannot take a password")
+	}
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String(), nil
+}

@@ -1,0 +1,118 @@
+// Package jobs has the verbs of exports by several workers: worker, jobs, and snapshot hold. It also has what export
+// does with --workers or --queue: it is the coordinator.
+//
+// A job is named after its output. So the command that began it finds it again, and two exports to one place meet.
+package jobs
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/internal/lazyregexp"
+)
+
+// notIDs are the characters that names of jobs and workers cannot have.
+var notIDs = lazyregexp.New(`[^a-z0-9]+`)
+
+// identifier makes a text part of a name: at most size lower-case letters, digits and hyphens.
+func identifier(text string, size int) string {
+	text = strings.Trim(notIDs.ReplaceAllString(strings.ToLower(text), "-"), "-")
+	return strings.Trim(text[:min(len(text), size)], "-")
+}
+
+// short is what makes a name unique.
+func short(hash []byte) string {
+	const size = 8
+	return strings.ToLower(base32.StdEncoding.EncodeToString(hash)[:size])
+}
+
+// nameOf returns the name of the job that writes to a place.
+func nameOf(output, host string) string {
+	hash := sha256.Sum256([]byte(host + "\x00" + output))
+	name := output
+	if scheme, rest, is := strings.Cut(output, "://"); is {
+		rest, _, _ = strings.Cut(rest, "?")
+		name = scheme + "/" + rest
+	}
+	const longest = 40
+	base := identifier(path.Base(filepath.ToSlash(name)), longest)
+	if base == "" {
+		return short(hash[:])
+	}
+	return base + "-" + short(hash[:])
+}
+
+// workerName returns a name that no other worker has.
+func workerName() string {
+	unique := make([]byte, sha256.Size)
+	_, _ = rand.Read(unique) // it never fails
+	host, err := os.Hostname()
+	if err != nil {
+		host = "worker" // the rest tells it from others
+	}
+	const longest = 40
+	return strings.TrimPrefix(identifier(host, longest)+"-"+short(unique), "-")
+}
+
+// outputOf names a place so that other processes find it: a URL; or a directory of a host.
+func outputOf(l *argument.Location) (output, host string, err error) {
+	if l.Remote != nil {
+		return l.Text, "", nil
+	}
+	output, err = filepath.Abs(l.Text)
+	if err == nil {
+		if real, linkErr := filepath.EvalSymlinks(filepath.Dir(output)); linkErr == nil {
+			output = filepath.Join(real, filepath.Base(output))
+		}
+		host, err = os.Hostname()
+	}
+	return output, host, err
+}
+
+// teller tells what goes wrong and is tried again. It does not repeat itself.
+type teller struct {
+	app     *command.App
+	silent  bool
+	instead func(text string) // is told in place of people, unless it is nil
+
+	mu   sync.Mutex
+	told map[string]time.Time
+}
+
+// metrics tells where the figures for Prometheus are, unless the URL is "". The system may have chosen the port.
+func (t *teller) metrics(url string) {
+	if url != "" {
+		t.tell("figures for Prometheus: " + url)
+	}
+}
+
+// again is the time after which something is told again.
+const again = time.Minute
+
+func (t *teller) tell(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	if t.silent || now.Sub(t.told[text]) < again {
+		return
+	}
+	const most = 1000
+	if t.told == nil || len(t.told) > most {
+		t.told = map[string]time.Time{}
+	}
+	t.told[text] = now
+	if t.instead != nil {
+		t.instead(text)
+		return
+	}
+	t.app.Console.Print("culvert: " + command.PackageNames.ReplaceAllString(text, "$1"))
+}

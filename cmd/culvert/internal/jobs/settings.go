@@ -1,0 +1,138 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"filippo.io/age"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/layout"
+	"culvert/export"
+	"culvert/workers"
+)
+
+// settings are what a coordinator tells the workers: how the parts are written, and where. They have neither the
+// address of the database nor a secret.
+type settings struct {
+	Version    int      `json:"version"`
+	Output     string   `json:"output"`
+	Host       string   `json:"host,omitempty"`       // of a directory
+	Recipients []string `json:"recipients,omitempty"` // none: not encrypted
+	layout.Layout
+	FailFast bool `json:"fail_fast,omitempty"`
+
+	// The job has the tables, and parts have the selection. Both are here so that a job is not continued with others.
+	Choice
+	Columns []string `json:"columns,omitempty"`
+	Where   string   `json:"where,omitempty"`
+}
+
+// Choice says which tables a job has, in the words of the command line.
+type Choice struct {
+	Names   []string `json:"tables,omitempty"`
+	All     bool     `json:"all,omitempty"`
+	Schemas []string `json:"schemas,omitempty"`
+}
+
+const settingsVersion = 1
+
+func newSettings(
+	plan *export.Plan, how layout.Layout, which Choice, l *argument.Location,
+) (s settings, err error) {
+	s = settings{
+		Version: settingsVersion, Layout: how, FailFast: plan.FailFast, Choice: which,
+		Columns: plan.Selection.Columns, Where: plan.Selection.Where,
+	}
+	if s.Output, s.Host, err = outputOf(l); err != nil {
+		return s, err
+	}
+	s.Recipients, err = textsOf(plan.Recipients)
+	return s, err
+}
+
+// textsOf returns recipients as they are named.
+func textsOf(recipients []age.Recipient) (texts []string, err error) {
+	for _, recipient := range recipients {
+		if _, is := recipient.(*age.ScryptRecipient); is {
+			return nil, command.WithHint(command.Usagef("several workers cannot encrypt with a passphrase: each of "+
+				"them would have to know it"), "encrypt to a recipient: -r age1…, or to your own identity")
+		}
+		text, ok := recipient.(fmt.Stringer)
+		if !ok {
+			return nil, command.WithHint(command.Usagef("this recipient cannot be told to the workers"),
+				"name it with -r or -R")
+		}
+		texts = append(texts, text.String())
+	}
+	return texts, nil
+}
+
+// checkRecipients refuses a job that is not encrypted to exactly the recipients that a worker accepts, if it has any.
+func (s *settings) checkRecipients(only []string) error {
+	set := func(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
+	switch {
+	case only == nil || slices.Equal(set(s.Recipients), set(only)):
+		return nil
+	case len(s.Recipients) == 0:
+		return errors.New("it is not encrypted, and this worker encrypts to its -r and -R")
+	}
+	return fmt.Errorf("it is encrypted to %s, and not to the -r and -R of this worker",
+		strings.Join(s.Recipients, ", "))
+}
+
+// name returns the name of the job.
+func (s *settings) name() string { return nameOf(s.Output, s.Host) }
+
+func (s *settings) encode() json.RawMessage {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // there is nothing in it that JSON cannot have
+	}
+	return text
+}
+
+// output opens the place that a job writes to, with the credentials of this machine. The job has only these recipients,
+// unless that is nil.
+func output(
+	ctx context.Context, a *command.App, text json.RawMessage, flags *argument.PlaceFlags, only []string,
+) (*workers.Output, error) {
+	var s settings
+	if err := json.Unmarshal(text, &s); err != nil || s.Version != settingsVersion {
+		return nil, errors.New("the export is by another version of culvert")
+	}
+	if host, err := os.Hostname(); s.Host != "" && (err != nil || s.Host != host) {
+		return nil, fmt.Errorf("the export goes to a directory of the machine %s: workers on others cannot write there",
+			s.Host)
+	}
+	if err := s.checkRecipients(only); err != nil {
+		return nil, err
+	}
+	plan := &export.Plan{Jobs: 1, Unencrypted: len(s.Recipients) == 0, FailFast: s.FailFast}
+	if err := s.Apply(plan); err != nil {
+		return nil, err
+	}
+	reader := a.KeyReader(ctx, &command.PassphraseFlags{})
+	for _, text := range s.Recipients {
+		recipient, err := reader.Recipient(text)
+		if err != nil {
+			return nil, err
+		}
+		plan.Recipients = append(plan.Recipients, recipient)
+	}
+	_, l, err := argument.Locate(ctx, a, s.Output, flags)
+	if err != nil {
+		return nil, err
+	}
+	to, err := l.Directory()
+	if err != nil {
+		return nil, l.Close(err)
+	}
+	return &workers.Output{Plan: plan, Place: to, Close: func() error { return l.Close(nil) }}, nil
+}

@@ -1,0 +1,91 @@
+// Package layout is the flags that say how rows are written: in which format, and how compressed. Their values are
+// text, so that one process can tell another one.
+package layout
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
+	"culvert/format"
+)
+
+// Layout says how rows are written, in the words of the command line.
+type Layout struct {
+	Format      string `json:"format"`
+	Line        string `json:"line,omitempty"`
+	InvalidUTF8 string `json:"invalid_utf8"`
+	Compression string `json:"compression"`
+}
+
+var (
+	formats             = []string{"csv", "jsonl", "text"}
+	compressions        = []string{export.Zstd.String(), export.Gzip.String(), export.None.String()}
+	invalidUTF8Policies = map[string]format.InvalidUTF8{
+		"error":   format.ErrorOnInvalid,
+		"replace": format.ReplaceInvalid,
+		"base64":  format.Base64Invalid,
+	}
+)
+
+// Add adds the flags to a command.
+func (l *Layout) Add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&l.Format, "format", "f", "csv", "write `FORMAT`: csv, jsonl or text")
+	flags.StringVar(&l.Line, "line", "", "with -f text, write each row as `TEMPLATE` (default: all columns)")
+	flags.StringVar(&l.InvalidUTF8, "invalid-utf8", "error",
+		"with -f jsonl, treat text that is not UTF-8 by `POLICY`: error, replace or base64")
+	flags.StringVarP(&l.Compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
+	for flag, values := range map[string][]string{
+		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
+	} {
+		completion := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
+			panic(err) // there is no such flag
+		}
+	}
+}
+
+// Apply makes a plan write rows so. The error is one of usage.
+func (l *Layout) Apply(plan *export.Plan) (err error) {
+	if plan.Compression, err = export.ParseCompression(l.Compression); err != nil {
+		return badValue("--compress", l.Compression, compressions)
+	}
+	switch {
+	case l.Line != "" && l.Format != "text":
+		return command.WithHint(command.Usagef("--line is the template of -f text, not of -f %s", l.Format),
+			"add: -f text")
+	case l.InvalidUTF8 != "error" && l.Format != "jsonl":
+		return command.Usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
+	}
+	switch l.Format {
+	case "csv":
+		plan.Format = format.CSV{}
+	case "jsonl":
+		policy, found := invalidUTF8Policies[l.InvalidUTF8]
+		if !found {
+			return badValue("--invalid-utf8", l.InvalidUTF8, slices.Sorted(maps.Keys(invalidUTF8Policies)))
+		}
+		plan.Format = format.JSONL{InvalidUTF8: policy}
+	case "text":
+		plan.Format = format.Text{Line: l.Line}
+	default:
+		return badValue("--format", l.Format, formats)
+	}
+	return nil
+}
+
+// badValue explains a value of a flag that has only some.
+func badValue(flag, value string, known []string) error {
+	hint := fmt.Sprintf("%s is one of: %s", flag, strings.Join(known, ", "))
+	if near := ui.Nearest(value, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	}
+	return command.WithHint(command.Usagef("%s cannot be %q", flag, value), hint)
+}

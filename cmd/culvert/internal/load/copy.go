@@ -1,0 +1,293 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/database"
+	"culvert/cmd/culvert/internal/help"
+	"culvert/load"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// copyOptions are the flags of culvert copy.
+type copyOptions struct {
+	command.WorkFlags
+	tableFlags
+	from          database.Flags
+	all, noVerify bool
+}
+
+// NewCopy returns the verb copy.
+func NewCopy(a *command.App) *cobra.Command {
+	o := &copyOptions{}
+	cmd := help.Command("copy")
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c := &copying{work: work{a: a, r: &Report{}}, o: o}
+		if o.dryRun {
+			r := &PlanReport{json: o.JSON}
+			err := o.Check()
+			if err == nil {
+				c.omitted = &r.Omitted
+				err = c.run(cmd.Context(), args, func(ctx context.Context, tables []load.Names) error {
+					planned, err := c.plan.PreviewTables(ctx, c.dst, c.src, tables)
+					if len(planned) == 0 {
+						return c.explainAll(ctx, tables, err)
+					}
+					return c.preview(r, planned, err, c.explain)
+				})
+			}
+			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
+		}
+		return a.Perform(cmd, &o.WorkFlags, c.r, func(ctx context.Context, w *command.Work) error {
+			c.w, c.omitted = w, &c.r.Omitted
+			return c.run(ctx, args, c.copy)
+		})
+	}
+	o.from.AddFor(cmd, "SOURCE")
+	o.tableFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.all, "all", false, "copy all tables")
+	flags.BoolVar(&o.noVerify, "no-verify", false, "do not read the rows back to compare their sum")
+	o.WorkFlags.Add(cmd, "j")
+	flags.Lookup("jobs").Usage = jobsUsage
+	return cmd
+}
+
+// copying is one run of the verb copy.
+type copying struct {
+	work
+	o       *copyOptions
+	source  database.Database
+	src     source.Source
+	dst     sink.Sink // db, opened
+	twin    sink.Sink // of the source, to compare tables; nil if the databases are of different systems
+	targets []target
+}
+
+const copyUsage = "usage: culvert copy SOURCE TABLE... DEST, or culvert copy SOURCE --all DEST"
+
+func (c *copying) run(
+	ctx context.Context, args []string, do func(ctx context.Context, tables []load.Names) error,
+) (err error) {
+	if err := c.parse(args); err != nil {
+		return err
+	}
+	if c.src, err = c.source.Open(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.src.Close()) }()
+	if c.dst, err = c.db.OpenSink(ctx, c.o.makes()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.dst.Close()) }()
+	if c.source.Engine == c.db.Engine {
+		twin, openErr := c.source.OpenSink(ctx, false)
+		switch {
+		case openErr == nil:
+			c.twin = twin
+			defer func() { err = errors.Join(err, twin.Close()) }()
+		case c.source.Engine != "sqlite": // a file that can only be read is not the target
+			return openErr
+		}
+	}
+	if c.o.all {
+		if err := c.list(ctx); err != nil {
+			return c.explain(err)
+		}
+	}
+	c.plan.Check = func(planned []load.Planned) error { return c.refuseSame(ctx, planned) }
+	var tables []load.Names
+	for _, t := range c.targets {
+		tables = append(tables, load.Names{From: t.from, To: t.to})
+	}
+	return do(ctx, tables)
+}
+
+// parse understands the arguments and the flags.
+func (c *copying) parse(args []string) (err error) {
+	var rest []string
+	if c.source, rest, err = c.o.from.Parse(c.a, args); err != nil {
+		return command.WithHint(err, append(command.HintsOf(err), copyUsage)...)
+	}
+	if len(rest) == 0 {
+		return command.WithHint(command.Usagef("DEST is missing"), copyUsage)
+	}
+	last := len(rest) - 1
+	if c.db, err = c.o.from.Named(c.a, rest[last]); err != nil {
+		return command.WithHint(err, append(command.HintsOf(err), copyUsage)...)
+	}
+	if c.targets, err = parseTargets(rest[:last]); err != nil {
+		return err
+	}
+	switch {
+	case c.o.all && last > 0:
+		return command.WithHint(command.Usagef("both the table %q and --all are given", rest[0]), copyUsage)
+	case !c.o.all && last == 0:
+		return command.WithHint(command.Usagef("TABLE is missing"), copyUsage)
+	case (c.o.columns != nil || c.o.renames != nil) && last != 1:
+		return command.WithHint(command.Usagef("--columns and --map are for one table"), "copy it by itself")
+	}
+	if c.plan, err = c.o.tableFlags.plan(c.o.Jobs); err != nil {
+		return err
+	}
+	c.plan.ReadBack = c.verifies()
+	c.o.waitForRemoval(c.a)
+	return nil
+}
+
+// verifies reports whether the rows are read back: if both databases print them in the same way, and the target can
+// tell them from others.
+func (c *copying) verifies() bool {
+	if c.o.noVerify || c.source.Engine != c.db.Engine {
+		return false
+	}
+	return c.source.Engine == "postgres" || !c.o.appending && c.plan.Filling.Conflict == sink.Fail
+}
+
+// list finds all tables of the source.
+func (c *copying) list(ctx context.Context) error {
+	lister, is := c.src.(source.Lister)
+	if !is {
+		return command.Usagef("this source cannot list its tables: name them")
+	}
+	names, err := lister.Tables(ctx, "")
+	if err != nil {
+		return err
+	}
+	omitted, err := source.Omitted(ctx, c.src, "")
+	if err != nil {
+		return err
+	}
+	c.leaveOut(omitted, c.o.JSON)
+	if len(names) == 0 {
+		return errors.New("there are no tables to copy")
+	}
+	for _, name := range names {
+		to, err := c.nameOf(ctx, name)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil, errors.Is(err, source.ErrUnavailable):
+			return err
+		default:
+			to = name // the look-up fails too, and says which table it is
+		}
+		same := slices.IndexFunc(c.targets, func(t target) bool { return strings.EqualFold(t.to, to) })
+		if same >= 0 && to != name {
+			err := command.Usagef("the tables %q and %q would both become %q", c.targets[same].from, name, to)
+			return command.WithHint(err, "name the tables in place of --all: TABLE=NAME")
+		}
+		c.targets = append(c.targets, target{from: name, to: to})
+	}
+	return nil
+}
+
+// nameOf returns the name that a table of the source has in the other database. SQLite has no schemas, and one of
+// MySQL is a database.
+func (c *copying) nameOf(ctx context.Context, name string) (string, error) {
+	if c.source.Engine == c.db.Engine {
+		return name, nil
+	}
+	d, err := source.Define(ctx, c.src, name)
+	if err != nil || d == nil || d.Name == "" {
+		return name, err
+	}
+	return d.Name, nil
+}
+
+// refuseSame refuses a table that is its own target, as far as that can be known, and one into which two are copied.
+func (c *copying) refuseSame(ctx context.Context, planned []load.Planned) error {
+	filled := map[string]bool{}
+	for _, one := range planned {
+		if one.Err != nil {
+			continue
+		}
+		err := c.refuseItself(ctx, one)
+		if err == nil && filled[one.Table] {
+			err = command.Usagef("another table is copied into %s too", one.Table)
+		}
+		if err != nil {
+			return command.WithHint(fmt.Errorf("table %q: %w", one.Name, err), "name another one: TABLE=NAME")
+		}
+		filled[one.Table] = true
+	}
+	return nil
+}
+
+func (c *copying) refuseItself(ctx context.Context, one load.Planned) error {
+	if c.twin == nil || one.Object == "" {
+		return nil
+	}
+	// What cannot be filled, such as a view, is not the target.
+	same, err := c.twin.Plan(ctx, one.Name, sink.Filling{Existing: sink.Append})
+	if err == nil && same.Object == one.Object {
+		return command.Usagef("it would be copied into itself")
+	}
+	return nil
+}
+
+// copy copies the tables.
+func (c *copying) copy(ctx context.Context, tables []load.Names) error {
+	c.watch(tables[0].From, c.plan.Progress.Text.Load, c.plan.Progress.Done)
+	if len(tables) > 1 {
+		c.w.Name = "copied"
+	}
+	outside, err := c.outside(ctx, tables)
+	if err != nil {
+		return c.source.Explain(err)
+	}
+	all, err := c.plan.CopyTables(ctx, c.dst, c.src, tables)
+	for i := range all {
+		all[i].Err = c.explain(all[i].Err)
+	}
+	err = c.explainAll(ctx, tables, err)
+	c.w.Stop() // what follows is no progress
+	tell(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
+	for i := range c.r.Tables {
+		c.r.Tables[i].Outside = slices.Contains(outside, c.r.Tables[i].Name)
+	}
+	return err
+}
+
+// outside returns the tables that the snapshot of the source does not hold, and warns of them.
+func (c *copying) outside(ctx context.Context, tables []load.Names) ([]string, error) {
+	var names []string
+	for _, table := range tables {
+		names = append(names, table.From)
+	}
+	outside, err := source.OutsideSnapshot(ctx, c.src, names)
+	for _, name := range outside {
+		if !c.w.Flags.JSON {
+			c.a.Console.Warn(database.OutsideSnapshot(name))
+		}
+	}
+	return outside, err
+}
+
+// explainAll explains the error of all the work.
+func (c *copying) explainAll(ctx context.Context, tables []load.Names, err error) error {
+	if command.Is[*load.PartialError](err) {
+		return err
+	}
+	explained := c.explain(err)
+	if err != nil && len(tables) == 1 && ctx.Err() == nil && !command.Is[*command.UsageError](err) {
+		return command.Rephrase(explained, aboutTable(tables[0].From, command.Plain(explained)))
+	}
+	return explained
+}
+
+// explain says what to try. A database that is not reached is most often the target.
+func (c *copying) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return c.o.withHints(c.db.Explain(err))
+}

@@ -1,0 +1,62 @@
+package load
+
+import (
+	"fmt"
+	"strings"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/internal/lazyregexp"
+)
+
+// failure is why a table of several has failed.
+type failure struct {
+	table string
+	err   error
+}
+
+// tellFailures reports why tables have failed. A hint that several of them have follows once, after all.
+func tellFailures(a *command.App, failures []failure) {
+	tables := map[string]int{} // by hint
+	for _, one := range failures {
+		for _, hint := range command.HintsOf(one.err) {
+			tables[hint]++
+		}
+	}
+	var shared []string
+	for _, one := range failures {
+		a.Console.Error(aboutTable(one.table, command.Plain(one.err)))
+		for _, hint := range command.HintsOf(one.err) {
+			switch {
+			case tables[hint] == 1:
+				a.Console.Hint(hint)
+			case tables[hint] > 1:
+				shared = append(shared, hint)
+				tables[hint] = 0 // it was seen
+			}
+		}
+	}
+	for _, hint := range shared {
+		a.Console.Hint(hint)
+	}
+}
+
+var (
+	mentioned = lazyregexp.New(`\btable (\S+)`)
+	quotes    = strings.NewReplacer(`"`, "", "`", "")
+)
+
+// aboutTable says which table an error is about, unless its text begins with that.
+func aboutTable(table, text string) string {
+	text = strings.TrimPrefix(text, "load "+table+": ") // as if the table were a file
+	name := quotes.Replace(table)
+	beginning, rest, _ := strings.Cut(text, ": ")
+	if strings.HasPrefix(rest, "table ") { // after a file
+		beginning, _, _ = strings.Cut(rest, ": ")
+	}
+	if found := mentioned.FindStringSubmatch(beginning); found != nil {
+		if is := quotes.Replace(strings.TrimRight(found[1], ",;")); is == name || strings.HasSuffix(is, "."+name) {
+			return text
+		}
+	}
+	return fmt.Sprintf("table %q: %s", table, text)
+}

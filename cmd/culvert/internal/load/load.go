@@ -1,0 +1,283 @@
+// Package load is the verbs load and copy: they fill tables of a database from files, and from another database.
+package load
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/connect"
+	"culvert/cmd/culvert/internal/database"
+	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
+	"culvert/format"
+	"culvert/load"
+	"culvert/sink"
+)
+
+// options are the flags of culvert load.
+type options struct {
+	command.WorkFlags
+	argument.InputFlags
+	tableFlags
+	to database.Flags
+
+	verify         bool
+	ledger, format string
+}
+
+// New returns the verb load.
+func New(a *command.App) *cobra.Command {
+	o := &options{}
+	cmd := help.Command("load")
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		l := &loading{work: work{a: a, r: &Report{}}, o: o}
+		if o.dryRun {
+			r := &PlanReport{json: o.JSON}
+			err := o.Check()
+			if err == nil {
+				l.omitted = &r.Omitted
+				err = l.run(cmd.Context(), args, &preview{l, r})
+			}
+			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
+		}
+		return a.Perform(cmd, &o.WorkFlags, l.r, func(ctx context.Context, w *command.Work) error {
+			l.w, l.omitted = w, &l.r.Omitted
+			return l.run(ctx, args, &filling{l})
+		})
+	}
+	o.WorkFlags.Add(cmd, "j") // before the identities, which would take the letter
+	o.InputFlags.Add(cmd)
+	o.to.AddFor(cmd, "DEST")
+	o.tableFlags.add(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.verify, "verify", false, "read the rows back, and compare their sum before they are committed")
+	flags.Var((*command.NotEmpty)(&o.ledger), "ledger",
+		"record files in `TABLE`; load only those that it does not have")
+	flags.StringVarP(&o.format, "format", "f", "", "the file is `FORMAT`: csv, tsv or jsonl (default: by its name)")
+	flags.Lookup("jobs").Usage = jobsUsage
+	return cmd
+}
+
+const jobsUsage = "use `N` connections and cores (default: one connection, all cores)"
+
+// plan checks the flags that say how to load.
+func (o *options) plan(engine string) (*load.Plan, error) {
+	plan, err := o.tableFlags.plan(o.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	plan.ReadBack = o.verify
+	others := o.appending || o.ledger != "" || plan.Filling.Conflict != sink.Fail
+	switch {
+	case o.verify && len(o.columns) > 0:
+		return nil, command.Usagef("--verify compares whole rows, and cannot be combined with --columns")
+	case o.verify && engine != "postgres" && others:
+		return nil, command.WithHint(
+			command.Usagef("only PostgreSQL can tell the rows of the load from others to read them back"),
+			"use --verify without --append, --ledger and --on-conflict")
+	}
+	return plan, nil
+}
+
+// work is what runs of load and copy have.
+type work struct {
+	a    *command.App
+	r    *Report
+	w    *command.Work // nil for a preview
+	plan *load.Plan
+	db   database.Database // that is filled
+
+	omitted *[]string // of the report
+}
+
+// leaveOut reports what all tables together leave out.
+func (r *work) leaveOut(omitted []string, json bool) {
+	if *r.omitted = omitted; !json {
+		r.a.WarnOmitted(omitted)
+	}
+}
+
+// loading is one run of the verb load.
+type loading struct {
+	work
+	o      *options
+	from   string
+	tables []target
+}
+
+// doer loads, or says what loading would do.
+type doer interface {
+	text(ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, f format.Readable) error
+	directory(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
+}
+
+func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
+	if len(args) == 0 {
+		return command.WithHint(command.Usagef("FILE or DIR is missing"), loadUsage)
+	}
+	l.from = args[0]
+	var rest []string
+	if l.db, rest, err = l.o.to.Parse(l.a, args[1:]); err != nil {
+		return err
+	}
+	if l.tables, err = parseTargets(rest); err != nil {
+		return err
+	}
+	if l.plan, err = l.o.plan(l.db.Engine); err != nil {
+		return err
+	}
+	l.o.waitForRemoval(l.a)
+	config := export.ReadConfig{Jobs: l.o.Jobs}
+	if config.Identities, err = l.o.DecryptFlags.WhenNeeded(ctx, l.a); err != nil {
+		return err
+	}
+	if !connect.IsURL(l.from) && !argument.IsDirectory(l.from) {
+		in, err := argument.OpenInput(ctx, l.a, []string{l.from}, &l.o.PlaceFlags)
+		if err != nil {
+			return err
+		}
+		return l.file(ctx, in, config, do)
+	}
+	ctx, at, err := argument.Locate(ctx, l.a, l.from, &l.o.PlaceFlags)
+	if err != nil {
+		return err
+	}
+	if info, err := at.Info(); err == nil && info.IsDir() {
+		return at.Close(l.directory(ctx, at, config, do))
+	}
+	in, err := at.OpenInput(ctx)
+	if err != nil {
+		return err
+	}
+	return l.file(ctx, in, config, do)
+}
+
+const loadUsage = "usage: culvert load DIR DEST [TABLE]..., or culvert load FILE DEST TABLE"
+
+// file loads a single file.
+func (l *loading) file(ctx context.Context, in *argument.Input, config export.ReadConfig, do doer) error {
+	switch {
+	case len(l.tables) != 1 || l.tables[0].renamed:
+		return in.Close(command.WithHint(command.Usagef("a file needs the TABLE that it is loaded into"), loadUsage))
+	case l.o.create || l.o.ledger != "":
+		return in.Close(command.WithHint(command.Usagef("--create and --ledger are for the directory of an export"),
+			"name the directory: the manifest in it has what they need"))
+	}
+	name := in.Name
+	if connect.IsURL(name) {
+		name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
+	}
+	if l.o.format != "" {
+		name = "table." + l.o.format
+	}
+	readable, err := load.FormatOf(name)
+	if err != nil {
+		return in.Close(command.WithHint(command.Usagef("%s: the format is neither csv nor tsv nor jsonl", in.Name),
+			"say which it is: --format csv"))
+	}
+	return in.Use(config, func(text *export.Reader) (err error) {
+		db, err := l.db.OpenSink(ctx, false)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, db.Close()) }()
+		return l.explain(nil, do.text(ctx, db, in, text, readable))
+	})
+}
+
+// directory loads tables of an export.
+func (l *loading) directory(
+	ctx context.Context, at *argument.Location, config export.ReadConfig, do doer,
+) (err error) {
+	files, err := at.Directory()
+	if err != nil {
+		return err
+	}
+	from, err := config.OpenDirectory(ctx, files)
+	if err != nil {
+		return l.explain(at, err)
+	}
+	if len(l.tables) == 0 {
+		l.leaveOut(from.Manifest.Omitted, l.o.JSON)
+	}
+	several := len(l.tables) > 1 || len(l.tables) == 0 && len(from.Manifest.Tables) > 1
+	if several && (l.o.columns != nil || l.o.renames != nil) {
+		return command.WithHint(command.Usagef("--columns and --map are for one table"), "load it by itself")
+	}
+	if l.o.ledger != "" {
+		l.plan.Filling.Ledger = &sink.Ledger{Table: l.o.ledger, Load: identify(from.Manifest)}
+		l.plan.Filling.EachPart = !l.o.create // a table that is made is committed as a whole
+	}
+	db, err := l.db.OpenSink(ctx, l.o.makes())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return l.explain(at, do.directory(ctx, db, at, from))
+}
+
+// filling is a [doer] that loads.
+type filling struct{ *loading }
+
+func (f *filling) text(
+	ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, readable format.Readable,
+) error {
+	f.watch(f.tables[0].to, in.BytesRead.Load, func() float64 {
+		if in.Size == 0 {
+			return -1
+		}
+		return float64(in.BytesRead.Load()) / float64(in.Size)
+	})
+	stats, err := f.plan.Text(ctx, db, text, in.Name, readable, f.tables[0].to)
+	f.w.Stop()
+	if stats.Name != "" { // otherwise nothing has begun
+		f.r.add(f.a, stats, f.explain(nil, err))
+	}
+	if err == nil {
+		tellLoaders(f.w, f.o.Jobs, []load.Stats{stats})
+	}
+	return err
+}
+
+func (f *filling) directory(
+	ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory,
+) error {
+	f.watch(at.Text, func() int64 {
+		files, _ := from.Progress()
+		return files
+	}, f.plan.Progress.Done)
+	all, err := f.plan.Directory(ctx, db, from, namesOf(f.tables))
+	f.w.Stop() // what follows is no progress
+	for i := range all {
+		all[i].Err = f.explain(at, all[i].Err)
+	}
+	wanted := len(f.tables)
+	if wanted == 0 {
+		wanted = len(from.Manifest.Tables)
+	}
+	tell(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
+	return err
+}
+
+// watch begins the work, and makes its progress that of the plan.
+func (r *work) watch(name string, read func() int64, done func() float64) {
+	progress := r.plan.Progress
+	r.w.Name = name
+	r.w.Figures = func() ui.Figures {
+		return ui.Figures{Rows: progress.Rows.Load(), In: read(), Out: progress.Text.Load()}
+	}
+	r.w.Status = func() ui.Status {
+		return ui.Status{Task: ui.Task{
+			Name: name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
+			Done: done(),
+		}}
+	}
+	r.w.Begin()
+}

@@ -1,0 +1,167 @@
+package load
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/load"
+	"culvert/manifest"
+	"culvert/sink"
+)
+
+// tableFlags say what becomes of tables. They are the same for load and copy.
+type tableFlags struct {
+	create, truncate, swap, appending, analyze bool
+	dryRun, redact                             bool
+	conflict                                   string
+	key, columns, renames, convert             []string
+	lockTimeout                                time.Duration
+}
+
+func (f *tableFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.create, "create", false, "make the tables, as they are defined where they come from")
+	flags.BoolVar(&f.truncate, "truncate", false, "remove the rows that a table has, in the same transaction")
+	flags.BoolVar(&f.swap, "swap", false, "fill a new table, which takes the place of the old one at the end")
+	flags.BoolVar(&f.appending, "append", false, "keep the rows that a table has")
+	flags.StringVar(&f.conflict, "on-conflict", "fail",
+		"treat rows whose key exists by `POLICY`: fail, or ignore or update, which imply --append")
+	flags.StringSliceVar(&f.key, "key", nil, "with --on-conflict update, the `COLUMNS` of the key: a,b")
+	flags.StringSliceVar(&f.columns, "columns", nil, "read only these `COLUMNS`: a,b,c")
+	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
+	flags.StringSliceVar(&f.convert, "convert", nil,
+		"let these `COLUMNS` of DEST change values, for example round numbers: a,b")
+	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
+	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
+	flags.BoolVar(&f.redact, "redact-errors", false, "keep values out of errors")
+	cmd.MarkFlagsMutuallyExclusive("truncate", "swap", "append", "create")
+	cmd.MarkFlagsMutuallyExclusive("on-conflict", "create")
+	cmd.MarkFlagsMutuallyExclusive("on-conflict", "swap")
+}
+
+// plan checks the flags.
+func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
+	plan := &load.Plan{
+		Loaders: jobs, Jobs: jobs, Create: f.create, Columns: f.columns, Analyze: f.analyze,
+		Progress: new(load.Progress),
+		Filling:  sink.Filling{Key: f.key, Convert: f.convert, Redact: f.redact, LockTimeout: f.lockTimeout},
+	}
+	switch {
+	case f.truncate:
+		plan.Filling.Existing = sink.Truncate
+	case f.swap:
+		plan.Filling.Existing = sink.Swap
+	case f.appending, f.conflict != "fail":
+		plan.Filling.Existing = sink.Append
+	}
+	switch f.conflict {
+	case "fail":
+	case "ignore":
+		plan.Filling.Conflict = sink.Ignore
+	case "update":
+		plan.Filling.Conflict = sink.Update
+	default:
+		return nil, command.Usagef("--on-conflict is fail, ignore or update, not %q", f.conflict)
+	}
+	switch {
+	case (f.conflict == "update") != (len(f.key) > 0):
+		return nil, command.WithHint(command.Usagef("--on-conflict update and --key go together"),
+			"name the columns of the key: --on-conflict update --key id")
+	case f.lockTimeout < 0:
+		return nil, command.Usagef("--lock-timeout is negative")
+	}
+	for _, rename := range f.renames {
+		from, to, _ := strings.Cut(rename, "=")
+		if from == "" || to == "" {
+			return nil, command.Usagef("--map is OLD=NEW, not %q", rename)
+		}
+		if plan.Rename == nil {
+			plan.Rename = map[string]string{}
+		}
+		if plan.Rename[from] != "" {
+			return nil, command.Usagef("--map gives the column %q two names", from)
+		}
+		plan.Rename[from] = to
+	}
+	return plan, nil
+}
+
+// removal is how much longer than others a load may take to end after a signal if it makes tables that others can see:
+// sinks remove them for up to 30 seconds.
+const removal = 30 * time.Second
+
+// waitForRemoval has the program wait after a signal until the sink has removed a table that it has made.
+func (f *tableFlags) waitForRemoval(app *command.App) {
+	if f.swap || f.create {
+		app.WaitFor(removal)
+	}
+}
+
+// makes reports whether files of databases may be made.
+func (f *tableFlags) makes() bool { return f.create && !f.dryRun }
+
+// target is a table of the command line: TABLE or TABLE=NAME.
+type target struct {
+	from, to string
+	renamed  bool
+}
+
+func parseTargets(arguments []string) ([]target, error) {
+	var tables []target
+	for _, text := range arguments {
+		from, to, renamed := strings.Cut(text, "=")
+		if !renamed {
+			to = from
+		}
+		if from == "" || to == "" {
+			return nil, command.Usagef("%q is not TABLE or TABLE=NAME", text)
+		}
+		for _, other := range tables {
+			if other.from == from || other.to == to {
+				return nil, command.Usagef("the table %q is given twice", text)
+			}
+		}
+		tables = append(tables, target{from, to, renamed})
+	}
+	return tables, nil
+}
+
+// namesOf returns the names in the database by those in the manifest; nil stands for all.
+func namesOf(tables []target) map[string]string {
+	if len(tables) == 0 {
+		return nil
+	}
+	names := map[string]string{}
+	for _, t := range tables {
+		names[t.from] = ""
+		if t.renamed {
+			names[t.from] = t.to
+		}
+	}
+	return names
+}
+
+// identify returns what tells an export from others in a ledger: a hash of its origin and its files.
+func identify(m *manifest.Manifest) string {
+	h := sha256.New()
+	write := func(texts ...string) {
+		for _, text := range texts {
+			_, _ = fmt.Fprintf(h, "%d:%s", len(text), text) // a hash returns no error
+		}
+	}
+	write(m.System, m.Database, m.Begun.UTC().Format(time.RFC3339Nano))
+	for i := range m.Tables {
+		write(m.Tables[i].Name)
+		for _, part := range m.Tables[i].Parts {
+			write(part.File, part.SHA256)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
