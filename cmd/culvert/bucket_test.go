@@ -26,28 +26,10 @@ func TestBucketCredentials(t *testing.T) {
 	runBucketScripts(t, stores.S3(t), "testdata/buckets3", nil)
 }
 
-// TestBucketReadme runs the commands of the README, letter for letter except the place.
-func TestBucketReadme(t *testing.T) {
+// TestBucketPages runs the commands of the documentation, letter for letter except the place.
+func TestBucketPages(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	runBucketScripts(t, stores.S3(t), "testdata/bucketreadme", map[string]command{
-		// readmebucket makes a script of sh of the commands of the README, for the place of the variable place:
-		//
-		//	readmebucket FILE
-		"readmebucket": func(ts *testscript.TestScript, neg bool, args []string) {
-			if neg || len(args) != 1 {
-				ts.Fatalf("usage: readmebucket FILE")
-			}
-			_, commands, _ := strings.Cut(string(readme), "\n### To a bucket\n")
-			_, commands, _ = strings.Cut(commands, "\n```\n")
-			commands, _, _ = strings.Cut(commands, "\n```\n")
-			commands = strings.ReplaceAll(commands, "s3://backups", ts.Getenv("place"))
-			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+commands), 0o600))
-		},
-	})
+	runBucketScripts(t, stores.S3(t), "testdata/bucketpages", nil)
 }
 
 func runBucketScripts(t *testing.T, servers []*stores.Server, dir string, more map[string]command) {

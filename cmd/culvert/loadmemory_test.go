@@ -75,7 +75,7 @@ func loadCeiling(jobs int, parts, decoded bool) float64 {
 	return program + float64(readers)*(3*float64(frames)+2.5*float64(jobs)) + float64(blocks)*block
 }
 
-// TestLoadMemoryOfLargeRows holds the process to the bound of README.md for rows of many megabytes that are decoded,
+// TestLoadMemoryOfLargeRows holds the process to the bound of docs/memory.md for rows of megabytes that are decoded,
 // whatever the number of jobs.
 func TestLoadMemoryOfLargeRows(t *testing.T) {
 	if testkit.RaceDetector() {
@@ -96,7 +96,7 @@ func TestLoadMemoryOfLargeRows(t *testing.T) {
 	}
 }
 
-// TestMemoryOfLargeRowsOfSQLite holds the process to the bounds of README.md for rows of many megabytes that are copied
+// TestMemoryOfLargeRowsOfSQLite holds the process to the bounds of docs/memory.md for rows of megabytes that are copied
 // from SQLite, and loaded into SQLite.
 func TestMemoryOfLargeRowsOfSQLite(t *testing.T) {
 	if testkit.RaceDetector() {

@@ -83,6 +83,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 		"damaging":      damaging,
 		"letters":       letters,
 		"random":        random,
+		"page":          page,
 	}
 	maps.Copy(commands, more)
 	var files []string
@@ -352,6 +353,7 @@ func environment(ts *testscript.TestScript) []string {
 		"MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_PWD",
 		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
 		"AWS_EC2_METADATA_DISABLED", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY",
+		"url", // in the commands of the documentation
 	} {
 		variables = append(variables, name+"="+ts.Getenv(name))
 	}

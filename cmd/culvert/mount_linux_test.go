@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,16 +30,12 @@ func TestMountBucket(t *testing.T) {
 		map[string]command{"mounting": mounting, "mounted": mounted})
 }
 
-// TestMountReadme runs the commands of the README that mount. PostgreSQL reads what a mount decrypts.
-func TestMountReadme(t *testing.T) {
+// TestMountPages runs the commands of the documentation that mount. PostgreSQL reads what a mount decrypts.
+func TestMountPages(t *testing.T) {
 	t.Parallel()
 	needMount(t)
 	if _, err := exec.LookPath("psql"); err != nil {
 		testkit.Missing(t, "psql", "apt-get install postgresql-client")
-	}
-	readmeFile, err := filepath.Abs("../../README.md")
-	if err != nil {
-		t.Fatal(err)
 	}
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{Password: password})
 	host, port, err := net.SplitHostPort(server.Address(t))
@@ -51,45 +45,9 @@ func TestMountReadme(t *testing.T) {
 	database := server.NewDatabase(t)
 	database.Exec(t, "CREATE TABLE orders (id int PRIMARY KEY, title text)")
 	variables := []string{
-		"README=" + readmeFile,
 		"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGDATABASE=" + database.Name, "PGPASSWORD=" + password,
 	}
-	runScripts(t, "testdata/mountreadme", variables, map[string]command{
-		"mounting": mounting, "readmemount": readmeMount,
-	})
-}
-
-// readmeMount takes the commands of the README that are about a mount, letter for letter. Each becomes a script of sh
-// with its number, but those that mount the scripts mount1 and mount2, whose argument is the URL:
-//
-//	readmemount DIRECTORY
-func readmeMount(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: readmemount DIRECTORY")
-	}
-	section, dir := readmeSection(ts, "Or read it there", args[0])
-	commands, mounts, inBlock := 0, 0, false
-	for line := range strings.Lines(section) {
-		line = strings.TrimPrefix(line, "there$ ")
-		name := ""
-		switch {
-		case strings.HasPrefix(line, "```"):
-			inBlock = !inBlock
-		case !inBlock || strings.HasPrefix(line, "culvert: "):
-		case strings.HasPrefix(line, "culvert mount "):
-			mounts++
-			name, line = fmt.Sprint("mount", mounts), "url=$1\nexec 2>&1\nexec "+line
-		default:
-			commands++
-			name = strconv.Itoa(commands)
-		}
-		if name != "" {
-			ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(line), 0o600))
-		}
-	}
-	if commands != 7 || mounts != 2 {
-		ts.Fatalf("the README has %d commands and %d mounts, and not those of the script", commands, mounts)
-	}
+	runScripts(t, "testdata/mountpages", variables, map[string]command{"mounting": mounting})
 }
 
 // needMount ends a test where nothing can be mounted.

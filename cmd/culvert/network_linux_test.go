@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -17,21 +16,17 @@ import (
 )
 
 // TestNetwork interrupts transfers between two network namespaces by taking the link down. One of the scripts runs the
-// commands of the README.
+// commands of the documentation.
 func TestNetwork(t *testing.T) {
 	t.Parallel()
-	readmeFile, err := filepath.Abs("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, scripts := range []string{"network", "networkreadme"} {
+	for _, scripts := range []string{"network", "networkpages"} {
 		t.Run(scripts, func(t *testing.T) {
 			t.Parallel()
 			n := newNetwork(t)
 			n.ip(t, "-n %s link add cable type veth peer name cable netns %s", n.here, n.there)
 			n.slow(t)
 			n.raise(t)
-			n.run(t, "testdata/"+scripts, "README="+readmeFile)
+			n.run(t, "testdata/"+scripts)
 		})
 	}
 }
@@ -108,47 +103,7 @@ func (n network) raise(t *testing.T) {
 func (n network) run(t *testing.T, scripts string, variables ...string) {
 	t.Helper()
 	variables = append(variables, "HERE="+n.here, "THERE="+n.there)
-	runScripts(t, scripts, variables, map[string]command{"grown": grown, "readme": readme})
-}
-
-// readmeSection returns a section of the README, and makes a directory for the scripts that are made of it.
-func readmeSection(ts *testscript.TestScript, title, name string) (section, dir string) {
-	text, err := os.ReadFile(ts.Getenv("README"))
-	ts.Check(err)
-	_, section, _ = strings.Cut(string(text), "\n### "+title+"\n")
-	section, _, _ = strings.Cut(section, "\n### ")
-	dir = ts.MkAbs(name)
-	ts.Check(os.Mkdir(dir, 0o700))
-	return section, dir
-}
-
-// readme takes the commands of the README that are about another machine, letter for letter. Each becomes a script of
-// sh with its number, from 1 on, but that of serve the script serve. What the README can only give an example of is
-// the first argument: for serve the fingerprint of the other machine, and for others the URL that serve has printed:
-//
-//	readme DIRECTORY
-func readme(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: readme DIRECTORY")
-	}
-	section, dir := readmeSection(ts, "To another machine", args[0])
-	write := func(name, script string) {
-		ts.Check(os.WriteFile(filepath.Join(dir, name), []byte(script), 0o600))
-	}
-	number := 0
-	for line := range strings.Lines(section) {
-		switch {
-		case strings.HasPrefix(line, "here$ culvert serve --allow "):
-			fingerprint := strings.Fields(line)[4]
-			write("serve", "exec "+strings.Replace(strings.TrimPrefix(line, "here$ "), fingerprint, `"$1"`, 1))
-		case strings.HasPrefix(line, "culvert ") && strings.Contains(line, `"$url"`):
-			number++
-			write(strconv.Itoa(number), "url=$1\n"+line)
-		}
-	}
-	if number != 5 {
-		ts.Fatalf("the README has %d commands, and not those of the script", number)
-	}
+	runScripts(t, scripts, variables, map[string]command{"grown": grown})
 }
 
 // grown waits until a file has a size:

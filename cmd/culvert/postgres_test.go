@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,10 +22,6 @@ func TestPostgresScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	variables := []string{"PGHOST=" + host, "PGPORT=" + port, "PGUSER=postgres", "PGPASSWORD=" + password}
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	runScripts(t, "testdata/postgres", variables, map[string]command{
 		// sql STATEMENTS runs them in the database of the script.
 		"sql": func(ts *testscript.TestScript, _ bool, args []string) {
@@ -41,16 +36,6 @@ func TestPostgresScripts(t *testing.T) {
 			for _, file := range args {
 				db.Exec(testOf(ts), ts.ReadFile(file))
 			}
-		},
-		// readmeload makes a script of sh of the commands of the README that load, for the databases COPY and COPY2:
-		//
-		//	readmeload FILE
-		"readmeload": func(ts *testscript.TestScript, _ bool, args []string) {
-			_, text, _ := strings.Cut(string(readme), "\n### Load it back\n")
-			text = strings.NewReplacer(
-				"dbname=copy2", "dbname="+ts.Getenv("COPY2"), "dbname=copy", "dbname="+ts.Getenv("COPY"),
-			).Replace(strings.Split(text, "\n```\n")[1])
-			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+text+"\n"), 0o600))
 		},
 	})
 }

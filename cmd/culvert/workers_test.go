@@ -27,31 +27,10 @@ func TestResume(t *testing.T) {
 	runWorkerScripts(t, "testdata/resume")
 }
 
-// TestWorkersReadme runs the commands of the README in three shells.
-func TestWorkersReadme(t *testing.T) {
+// TestWorkersPages runs the commands of the documentation that need both a database and a bucket.
+func TestWorkersPages(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands := workerCommands(t)
-	// readmeworkers makes a script of sh of the commands of the first shell, for the place of the variable place, and
-	// puts that of the others into SECOND, and those of any shell into LOOK and HOLD:
-	//
-	//	readmeworkers FILE
-	commands["readmeworkers"] = func(ts *testscript.TestScript, _ bool, args []string) {
-		_, text, _ := strings.Cut(string(readme), "\n### Many machines\n")
-		text = strings.NewReplacer(
-			"nats://queue.example", ts.Getenv("QUEUE"), "s3://backups", ts.Getenv("place"),
-		).Replace(text)
-		blocks := strings.Split(text, "\n```\n")
-		ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte("set -ex\n"+blocks[1]+"\n"), 0o600))
-		ts.Setenv("SECOND", blocks[3])
-		look, hold, _ := strings.Cut(blocks[5], "\n")
-		ts.Setenv("LOOK", look)
-		ts.Setenv("HOLD", hold)
-	}
-	runBucketScripts(t, stores.S3(t), "testdata/workersreadme", commands)
+	runBucketScripts(t, stores.S3(t), "testdata/workerspages", workerCommands(t))
 }
 
 func runWorkerScripts(t *testing.T, dir string) {
