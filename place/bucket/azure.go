@@ -131,7 +131,8 @@ func (s *azureStore) list(ctx context.Context, request listRequest) (listPage, e
 		if item.Name == nil || about == nil || about.ContentLength == nil || about.LastModified == nil {
 			return listPage{}, errIncomplete
 		}
-		entry := listEntry{key: keyOfAzure(*item.Name), size: *about.ContentLength, modified: *about.LastModified}
+		entry := azureEntry(*item.Name)
+		entry.size, entry.modified = *about.ContentLength, *about.LastModified
 		if about.ETag != nil {
 			entry.version = unquoted(string(*about.ETag))
 		}
@@ -141,10 +142,21 @@ func (s *azureStore) list(ctx context.Context, request listRequest) (listPage, e
 		if prefix.Name == nil {
 			return listPage{}, errIncomplete
 		}
-		page.entries = append(page.entries, listEntry{key: keyOfAzure(*prefix.Name), isPrefix: true})
+		entry := azureEntry(*prefix.Name)
+		entry.isPrefix = true
+		page.entries = append(page.entries, entry)
 	}
 	page.entries = inOrder(page.entries)
 	return page, nil
+}
+
+// azureEntry returns an entry with the key that a name on Azure belongs to, if there is one: other tools write some
+// characters that azureName escapes.
+func azureEntry(name string) listEntry {
+	if key := keyOfAzure(name); azureName(key) == name {
+		return listEntry{key: key}
+	}
+	return listEntry{key: name, foreign: true}
 }
 
 func (s *azureStore) read(ctx context.Context, key, version string, off, n int64) (rangeAnswer, error) {

@@ -160,6 +160,10 @@ type listEntry struct {
 	size     int64
 	modified time.Time
 	version  string
+
+	// foreign reports that the store has the entry under a name that it does not have for any key. Then key is that
+	// name.
+	foreign bool
 }
 
 // inOrder sorts what stores tell in two lists.

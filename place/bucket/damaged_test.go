@@ -61,8 +61,45 @@ func TestShortObject(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "removed") {
 				t.Errorf("what was replaced could not be removed: %v", err)
 			}
+
+			p.Set(func(r *http.Request) *stores.Fault {
+				switch {
+				case r.Method == http.MethodHead:
+					return &stores.Fault{Answer: shorten}
+				case removes(r): // such as of an object that a policy keeps
+					return &stores.Fault{Status: http.StatusConflict, Body: errorBody("ObjectImmutable", "it is kept")}
+				}
+				return nil
+			})
+			err = write(t.Context(), through, "kept", large)
+			wantError(t, err, place.ErrIntegrity, "kept")
+			if err == nil || !strings.Contains(err.Error(), "could not be removed") {
+				t.Errorf("the object is still there, and the error is %v", err)
+			}
 		})
 	}
+}
+
+// TestConflictOfRemoval is of another request that is under way when a damaged object is removed: it is sent again.
+func TestConflictOfRemoval(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		rush(p, through)
+		conflict := stores.Once(stores.Delete.Of, stores.Fault{
+			Status: http.StatusConflict, Body: errorBody("ConditionalRequestConflict", "at the same time"),
+		})
+		p.Set(func(r *http.Request) *stores.Fault {
+			if stores.Head.Of(r) {
+				return &stores.Fault{Answer: func(r *http.Response) {
+					if r.StatusCode == http.StatusOK {
+						r.Header.Set("Content-Length", "5")
+					}
+				}}
+			}
+			return conflict(r)
+		})
+		wantError(t, write(t.Context(), through, "file", large), place.ErrIntegrity, "file")
+		wantNone(t, direct, "file")
+	})
 }
 
 // TestDamagedPut is of a store that returns another checksum of an object than the one that it was sent.

@@ -142,7 +142,7 @@ func (d *directory) nextPage() error {
 			continue // it stands for the directory in some tools
 		}
 		name := strings.TrimSuffix(listed, "/")
-		if _, err := d.bucket.fileKey("readdir", name); err != nil || strings.Contains(name, "/") {
+		if object.foreign || strings.Contains(name, "/") || !d.isNamable(name, object.isPrefix) {
 			d.omit(object.key)
 			continue
 		}
@@ -160,6 +160,19 @@ func (d *directory) nextPage() error {
 		}
 	}
 	return nil
+}
+
+// isNamable reports whether a name leads to an object of the directory, or to those below a directory in it.
+func (d *directory) isNamable(name string, isDirectory bool) bool {
+	if !fs.ValidPath(name) || name == "." {
+		return false
+	}
+	within := strings.TrimPrefix(d.name+"/"+name, "./")
+	if isDirectory {
+		within += "/file"
+	}
+	_, err := d.bucket.fileKey("readdir", within)
+	return err == nil
 }
 
 // omit notes an object, or all objects below a key, that no name leads to.

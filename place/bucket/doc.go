@@ -5,12 +5,16 @@
 //
 // The key of an object is the prefix of the URL followed by the name in the place. A directory is a prefix of keys that
 // ends at a slash: it exists while an object is below it. If an object and a directory have the same name, Open opens
-// the object, and ReadDir lists only the object. Names that contain a backslash, a control character, U+FFFE, U+FFFF,
-// "../" or "__0x" are refused with [io/fs.ErrInvalid], because stores and their libraries map them to other keys, or
-// cannot list them. Objects with such names, and others that no name leads to, such as those with the keys "a//b" or
-// "a/../b", or below an object's name and a slash, are not listed: ReadDir counts them in a [place.UnnamableError],
-// which follows the last entries. On Azure, each of the characters "#%? is written as __0x and its number, as
-// gocloud.dev/blob does.
+// the object, and ReadDir lists only the object. Names that contain a backslash, a character below U+0020, U+FFFE,
+// U+FFFF, "../" or "__0x" are refused with [io/fs.ErrInvalid], because stores and their libraries map them to other
+// keys, or cannot list them. Objects with such names, and others that no name leads to, such as those with the keys
+// "a//b" or "a/../b", or below an object's name and a slash, are not listed: ReadDir counts them in a
+// [place.UnnamableError], which follows the last entries. A few stores of S3 list a key that XML cannot hold under
+// another name, which cannot be opened.
+//
+// On Azure, each of the characters " # % ? and U+007F is written as __0x22__ and the like, with its number in
+// hexadecimal, as gocloud.dev/blob does. An object whose name has one of these characters as it is, because another
+// tool has written it, counts as one that no name leads to.
 //
 // # URLs
 //

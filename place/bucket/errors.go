@@ -197,18 +197,35 @@ func isNotFound(err error) bool {
 	return answered && (a.status == http.StatusNotFound || a.code == "NoSuchUpload") || errors.Is(err, fs.ErrNotExist)
 }
 
-// isConflict reports whether a condition of the request was not met.
+// isConflict reports whether a condition of the request was not met, or the store names another conflict with what is
+// there.
 func isConflict(err error) bool {
 	a, answered := answerOf(err)
-	return answered && (a.status == http.StatusPreconditionFailed || a.status == http.StatusConflict ||
-		contains([]string{"PreconditionFailed", conditionConflict}, a.code))
+	return isUnmet(err) || isSimultaneous(err) || answered && a.status == http.StatusConflict
 }
 
-// conditionConflict is the code of a request with a condition that another one has met at the same time.
-const conditionConflict = "ConditionalRequestConflict"
+// isUnmet reports whether a condition of the request was not met.
+func isUnmet(err error) bool {
+	a, answered := answerOf(err)
+	return answered && (a.status == http.StatusPreconditionFailed || contains([]string{"PreconditionFailed"}, a.code))
+}
 
-// errConcurrent makes such a request be repeated, if it has all of the object. It then succeeds, or finds that of the
-// other writer.
+// isSimultaneous reports whether another request has met the condition of this one at the same time.
+func isSimultaneous(err error) bool {
+	a, answered := answerOf(err)
+	return answered && contains([]string{"ConditionalRequestConflict"}, a.code)
+}
+
+// repeatable returns the error of a request with a condition that can be sent again if another one was under way. It
+// then succeeds, or finds what the other one has made.
+func repeatable(err error) error {
+	if isSimultaneous(err) {
+		return fmt.Errorf("%w: %w", errConcurrent, err)
+	}
+	return err
+}
+
+// errConcurrent makes a request be repeated.
 var errConcurrent = errors.New("bucket: another request has changed the object meanwhile")
 
 // translate returns an error of a store's library in the words of this package, without URLs of requests.

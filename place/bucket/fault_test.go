@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/stores"
 	"culvert/place"
@@ -169,6 +172,38 @@ func TestUnnamable(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestForeignKeys writes objects by another program whose keys have what names cannot have: one that XML cannot hold,
+// and one whose beginning would be the name of a directory. The others are listed.
+func TestForeignKeys(t *testing.T) {
+	for _, store := range stores.S3(t) {
+		t.Run(store.Name, func(t *testing.T) {
+			b := open(t, store.At(prefixOf(t), store.Address), small)
+			names := []string{"fine", "per%20cent+", "line\nfeed", "up../file"}
+			if store.Name != "versitygw" { // it replaces characters that XML cannot hold
+				names = append(names, "control\x01", "other\uFFFE")
+			}
+			for _, name := range names {
+				_, err := store.Client(t).PutObject(t.Context(), &s3.PutObjectInput{
+					Bucket: aws.String(stores.Bucket), Key: aws.String(prefixOf(t) + "/dir/" + name),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			entries, err := fs.ReadDir(b, "dir")
+			if len(entries) != 2 || entries[0].Name() != "fine" || entries[1].Name() != "per%20cent+" {
+				t.Errorf("%v are listed", entries)
+			}
+			if unnamable, is := errors.AsType[*place.UnnamableError](err); !is || int(unnamable.Count) != len(names)-2 {
+				t.Errorf("%v", err)
+			}
+			if entries, err := fs.ReadDir(b, "dir/up.."); len(entries) != 0 || !errors.Is(err, fs.ErrInvalid) {
+				t.Errorf("%v are listed, %v", entries, err)
+			}
+		})
+	}
 }
 
 // addToListing adds common prefixes of keys, and for "" an empty object, to the answer to a request for a listing.

@@ -77,12 +77,15 @@ func openGCS(ctx context.Context, a *address, _ Config, connections *connections
 // gcsObject is what the API tells of an object.
 type gcsObject struct {
 	Name       string            `json:"name"`
-	Size       int64             `json:"size,string"`
+	Size       *int64            `json:"size,string"`
 	Updated    time.Time         `json:"updated"`
 	Generation string            `json:"generation"`
 	CRC32C     string            `json:"crc32c"`
 	Metadata   map[string]string `json:"metadata"`
 }
+
+// isComplete reports whether the API has told what every object has.
+func (o gcsObject) isComplete() bool { return o.Size != nil && !o.Updated.IsZero() }
 
 // sum returns the checksum of an object, or none.
 func (o gcsObject) sum(func(func(context.Context) error) error) (place.Sum, error) {
@@ -204,10 +207,17 @@ func (s *gcsStore) describe(ctx context.Context, key string, _ bool) (descriptio
 	if err := s.get(ctx, s.objectURL(key, query), &object); err != nil {
 		return description{}, err
 	}
-	return description{
-		size: object.Size, modified: object.Updated, version: object.Generation, metadata: object.Metadata,
+	if !object.isComplete() {
+		return description{}, errIncomplete
+	}
+	about := description{
+		size: *object.Size, modified: object.Updated, version: object.Generation, metadata: map[string]string{},
 		sum: object.sum,
-	}, nil
+	}
+	for name, value := range object.Metadata {
+		about.metadata[strings.ToLower(name)] = value
+	}
+	return about, nil
 }
 
 func (s *gcsStore) list(ctx context.Context, request listRequest) (listPage, error) {
@@ -231,8 +241,11 @@ func (s *gcsStore) list(ctx context.Context, request listRequest) (listPage, err
 	}
 	page := listPage{next: answer.NextPageToken}
 	for _, object := range answer.Items {
+		if object.Name == "" || !object.isComplete() {
+			return listPage{}, errIncomplete
+		}
 		page.entries = append(page.entries, listEntry{
-			key: object.Name, size: object.Size, modified: object.Updated, version: object.Generation,
+			key: object.Name, size: *object.Size, modified: object.Updated, version: object.Generation,
 		})
 	}
 	for _, prefix := range answer.Prefixes {

@@ -1,6 +1,7 @@
 package bucket_test
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/tls"
@@ -16,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit/stores"
 	"culvert/place"
@@ -222,6 +224,54 @@ func TestGoogleReads(t *testing.T) {
 	p.Set(stores.Always(anything, stores.Fault{Status: 200, Body: "<html>"}))
 	_, err := through.Stat("file")
 	wantError(t, err, place.ErrIntegrity, "file")
+}
+
+// TestGoogleMissingFacts is of a store that leaves out what is not 0 because of that.
+func TestGoogleMissingFacts(t *testing.T) {
+	_, p, through, direct := throughGoogle(t, small)
+	rush(p, through)
+	mustWrite(t, direct, "dir/file", large[:100])
+	without := func(name string) stores.Fault {
+		return stores.Fault{Answer: func(r *http.Response) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			setBody(r, bytes.ReplaceAll(body, []byte(`"`+name+`":`), []byte(`"x":`)))
+		}}
+	}
+	for _, name := range []string{"size", "updated"} {
+		p.Set(stores.Always(anything, without(name)))
+		_, err := through.Stat("dir/file")
+		wantError(t, err, place.ErrIntegrity, "dir/file")
+	}
+	for _, name := range []string{"name", "size", "updated"} {
+		p.Set(nil)
+		dir, err := through.Open("dir")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Set(stores.Always(anything, without(name)))
+		_, err = dir.(fs.ReadDirFile).ReadDir(-1)
+		wantError(t, err, place.ErrIntegrity, "dir")
+		if err := dir.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGoogleMetadata reads metadata whose keys another program has written with capitals.
+func TestGoogleMetadata(t *testing.T) {
+	g, _, _, direct := throughGoogle(t, small)
+	mustWrite(t, direct, "file", nil)
+	modified := time.Unix(1_600_000_000, 0)
+	g.set(func() {
+		for _, object := range g.objects {
+			clear(object.Metadata)
+			object.Metadata["CulvertTime"] = modified.UTC().Format(time.RFC3339)
+		}
+	})
+	wantSourceTime(t, direct, "file", modified)
 }
 
 // TestGoogleTail has a store that has not kept what completes an object: it is sent again.

@@ -110,7 +110,7 @@ func (u *gcsUpload) begin(ctx context.Context) error {
 		err = readAnswer(response, nil)
 	}
 	switch {
-	case u.create && isConflict(err):
+	case u.create && isUnmet(err):
 		return fs.ErrExist
 	case err != nil:
 		return inBucket(err)

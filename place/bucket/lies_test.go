@@ -109,6 +109,30 @@ func TestIncompleteAnswers(t *testing.T) {
 
 var fields = regexp.MustCompile(`<(LastModified|Last-Modified|Size|Content-Length)>[^<]*</[A-Za-z-]*>`)
 
+// TestMissingFacts is of a store of S3 that leaves out what is not 0 or the end because of that.
+func TestMissingFacts(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		rush(p, through)
+		mustWrite(t, direct, "dir/file", large[:100])
+		for _, name := range []string{"Content-Length", "Last-Modified"} {
+			p.Set(stores.Always(stores.Head.Of, stores.Fault{Answer: func(r *http.Response) { r.Header.Del(name) }}))
+			_, err := through.Stat("dir/file")
+			wantError(t, err, place.ErrIntegrity, "dir/file")
+		}
+		truncated := stores.Fault{Answer: func(r *http.Response) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			body = bytes.Replace(body, []byte("<IsTruncated>false"), []byte("<IsTruncated>true"), 1)
+			setBody(r, body)
+		}}
+		p.Set(stores.Always(stores.List.Of, truncated))
+		_, err := fs.ReadDir(through, "dir")
+		wantError(t, err, place.ErrIntegrity, "dir")
+	})
+}
+
 // TestEndlessAnswer is of a store whose answers to other requests than those for data do not end.
 func TestEndlessAnswer(t *testing.T) {
 	for _, store := range stores.All(t) {
@@ -256,4 +280,48 @@ func TestClockAhead(t *testing.T) {
 			t.Errorf("uploads were listed: %v, and one was removed: %v", listed, aborted)
 		}
 	})
+}
+
+// TestUndatedUploads is of a store that does not say when an unfinished upload was begun, or received its parts: it may
+// be one that another writer continues.
+func TestUndatedUploads(t *testing.T) {
+	const old = "2026-01-02T03:04:05.000Z"
+	for name, test := range map[string]struct{ initiated, parts string }{
+		"Begin": {"", ""},
+		"Part":  {old, "<Part><PartNumber>1</PartNumber></Part>"},
+		"Parts": {old, "<IsTruncated>true</IsTruncated>" +
+			"<Part><PartNumber>1</PartNumber><LastModified>" + old + "</LastModified></Part>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+				listed, aborted := false, false
+				p.Set(func(r *http.Request) *stores.Fault {
+					switch {
+					case stores.Uploads.Of(r):
+						listed = true
+						body := "<ListMultipartUploadsResult><Upload><UploadId>live</UploadId>" +
+							"<Key>" + prefixOf(t) + "/file</Key>"
+						if test.initiated != "" {
+							body += "<Initiated>" + test.initiated + "</Initiated>"
+						}
+						return &stores.Fault{
+							Status: http.StatusOK, Body: body + "</Upload></ListMultipartUploadsResult>",
+						}
+					case stores.Parts.Of(r):
+						return &stores.Fault{
+							Status: http.StatusOK, Body: "<ListPartsResult>" + test.parts + "</ListPartsResult>",
+						}
+					case stores.Abort.Of(r):
+						aborted = true
+					}
+					return nil
+				})
+				mustWrite(t, through, "file", large)
+				wantContent(t, direct, "file", large)
+				if !listed || aborted {
+					t.Errorf("uploads were listed: %v, and one was removed: %v", listed, aborted)
+				}
+			})
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -83,8 +84,11 @@ func (s *s3Store) describe(ctx context.Context, key string, withSum bool) (descr
 	if err != nil {
 		return description{}, err
 	}
+	if head.ContentLength == nil || head.LastModified == nil {
+		return description{}, errIncomplete
+	}
 	about := description{
-		size: aws.ToInt64(head.ContentLength), modified: aws.ToTime(head.LastModified),
+		size: *head.ContentLength, modified: *head.LastModified,
 		version: unquoted(aws.ToString(head.ETag)), metadata: map[string]string{},
 	}
 	for name, value := range head.Metadata {
@@ -99,6 +103,7 @@ func (s *s3Store) describe(ctx context.Context, key string, withSum bool) (descr
 func (s *s3Store) list(ctx context.Context, request listRequest) (listPage, error) {
 	input := &s3.ListObjectsV2Input{
 		Bucket: &s.name, Prefix: &request.prefix, MaxKeys: aws.Int32(int32(request.most)),
+		EncodingType: types.EncodingTypeUrl, // XML cannot hold all keys
 	}
 	if request.delimiter != "" {
 		input.Delimiter = &request.delimiter
@@ -111,23 +116,39 @@ func (s *s3Store) list(ctx context.Context, request listRequest) (listPage, erro
 		return listPage{}, err
 	}
 	page := listPage{next: aws.ToString(answer.NextContinuationToken)}
+	if aws.ToBool(answer.IsTruncated) && page.next == "" {
+		return listPage{}, errIncomplete
+	}
 	for _, object := range answer.Contents {
-		if object.Key == nil || object.Size == nil || object.LastModified == nil {
+		key, err := listedKey(object.Key, answer.EncodingType)
+		if err != nil || object.Size == nil || object.LastModified == nil {
 			return listPage{}, errIncomplete
 		}
 		page.entries = append(page.entries, listEntry{
-			key: *object.Key, size: *object.Size, modified: *object.LastModified,
+			key: key, size: *object.Size, modified: *object.LastModified,
 			version: unquoted(aws.ToString(object.ETag)),
 		})
 	}
 	for _, prefix := range answer.CommonPrefixes {
-		if prefix.Prefix == nil {
+		key, err := listedKey(prefix.Prefix, answer.EncodingType)
+		if err != nil {
 			return listPage{}, errIncomplete
 		}
-		page.entries = append(page.entries, listEntry{key: *prefix.Prefix, isPrefix: true})
+		page.entries = append(page.entries, listEntry{key: key, isPrefix: true})
 	}
 	page.entries = inOrder(page.entries)
 	return page, nil
+}
+
+// listedKey returns a key of a listing, which is escaped if the listing says so: not every store knows how.
+func listedKey(text *string, encoding types.EncodingType) (string, error) {
+	switch {
+	case text == nil:
+		return "", errIncomplete
+	case encoding == types.EncodingTypeUrl:
+		return url.QueryUnescape(*text)
+	}
+	return *text, nil
 }
 
 func (s *s3Store) read(ctx context.Context, key, version string, off, n int64) (rangeAnswer, error) {
@@ -156,7 +177,7 @@ func (s *s3Store) remove(ctx context.Context, key, version string) error {
 		input.IfMatch = nil
 		_, err = s.client.DeleteObject(ctx, input)
 	}
-	return err
+	return repeatable(err)
 }
 
 func (s *s3Store) upload(key string, create bool, metadata map[string]string) upload {
@@ -233,11 +254,8 @@ func (u *s3Upload) put(ctx context.Context, data []byte) error {
 		}
 		input.ChecksumCRC64NVME, input.ChecksumSHA256 = sent.headers()
 		output, err := u.store.client.PutObject(ctx, input, sent.sign)
-		if a, answered := answerOf(err); answered && contains([]string{conditionConflict}, a.code) {
-			return fmt.Errorf("%w: %w", errConcurrent, err)
-		}
 		if err != nil {
-			return err
+			return repeatable(err)
 		}
 		u.isWhole, err = sent.compare(output.ChecksumCRC64NVME, output.ChecksumSHA256)
 		return err
@@ -354,51 +372,4 @@ func (s *s3Store) abort(ctx context.Context, key, id *string) error {
 		return nil
 	}
 	return err
-}
-
-// removeAbandoned aborts the uploads of the same key that nobody has continued since a time of the store's clock. It is
-// no failure of this upload if the credentials do not allow that, or if the store cannot list uploads.
-func (u *s3Upload) removeAbandoned(ctx context.Context, before time.Time) {
-	pages := s3.NewListMultipartUploadsPaginator(u.store.client, &s3.ListMultipartUploadsInput{
-		Bucket: &u.store.name, Prefix: u.key,
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return
-		}
-		for _, other := range page.Uploads {
-			if aws.ToString(other.Key) != *u.key {
-				return // the keys are sorted, and the shortest with this prefix is the key itself
-			}
-			if aws.ToString(other.UploadId) == *u.id || !aws.ToTime(other.Initiated).Before(before) {
-				continue
-			}
-			if last, err := u.lastPart(ctx, other.UploadId); err != nil || !last.Before(before) {
-				continue
-			}
-			if u.store.abort(ctx, u.key, other.UploadId) != nil {
-				return
-			}
-		}
-	}
-}
-
-// lastPart returns when an upload received its last part.
-func (u *s3Upload) lastPart(ctx context.Context, id *string) (last time.Time, err error) {
-	pages := s3.NewListPartsPaginator(u.store.client, &s3.ListPartsInput{
-		Bucket: &u.store.name, Key: u.key, UploadId: id,
-	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return last, err
-		}
-		for _, part := range page.Parts {
-			if modified := aws.ToTime(part.LastModified); modified.After(last) {
-				last = modified
-			}
-		}
-	}
-	return last, nil
 }

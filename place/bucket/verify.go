@@ -36,7 +36,7 @@ func (f *file) removeDamaged(reason error) error {
 	if err == nil && about.metadata[markKey] == f.mark {
 		err = f.bucket.retry(ctx, func(ctx context.Context) error {
 			err := f.bucket.store.remove(ctx, f.key, about.version)
-			if isConflict(err) {
+			if isUnmet(err) {
 				return nil // it was replaced since
 			}
 			return err
