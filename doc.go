@@ -3,7 +3,7 @@
 //
 //	 database          rows           bytes          frames          chunks
 //	┌──────────┐   ┌───────────┐   ┌──────────┐   ┌──────────┐   ┌───────────┐
-//	│ source/* │──▶│  format   │──▶│ compress │──▶│ agefile  │──▶│   place   │
+//	│ source   │──▶│  format   │──▶│ compress │──▶│ agefile  │──▶│   place   │
 //	│ postgres │   │ csv jsonl │   │ zstd gzip│   │ age v1   │   │ directory │
 //	│ sqlite … │   │ text      │   │ seekable │   │ parallel │   │ or bucket │
 //	└──────────┘   └───────────┘   └──────────┘   └──────────┘   └───────────┘
@@ -21,22 +21,21 @@
 //
 //	 chunks          frames          text           blocks of rows
 //	┌──────────┐   ┌───────────┐   ┌──────────┐   ┌──────────┐
-//	│ agefile  │──▶│ compress  │──▶│   load   │──▶│  sink/*  │
+//	│ agefile  │──▶│ compress  │──▶│   load   │──▶│   sink   │
 //	└──────────┘   └───────────┘   └──────────┘   └──────────┘
 //
 // Data flows from left to right, and each stage knows only its neighbours. Each package can be used without the others:
 //
-//   - [culvert/source] defines sources, which read rows as raw bytes into reused batches. PostgreSQL is in
-//     [culvert/source/postgres], MySQL and MariaDB in [culvert/source/mysql], SQLite in [culvert/source/sqlite], any
-//     database/sql driver in [culvert/source/sqldb], and queries of GORM in [culvert/source/gormdb].
+//   - [culvert/source] defines sources, which read rows as raw bytes into reused batches. [culvert/sqldb] is one for any
+//     database/sql driver, and [culvert/gormdb] for queries of GORM.
+//   - [culvert/postgres], [culvert/mysql], which is for MariaDB too, and [culvert/sqlite] read and fill a database.
 //   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template, and reads the first two.
 //   - [culvert/agefile] writes and reads age files on all cores.
 //   - [culvert/export] combines them: it writes each table to a compressed and encrypted file, and reads such files.
 //     [culvert/manifest] lists the files of several tables.
 //   - [culvert/workers] exports one database by many processes, on any number of machines.
 //   - [culvert/load] fills tables with such files, with CSV and JSON Lines of other programs, or from another database.
-//     [culvert/sink] defines sinks, the databases that it fills: [culvert/sink/postgres], [culvert/sink/mysql] and
-//     [culvert/sink/sqlite].
+//     [culvert/sink] defines sinks, the databases that it fills.
 //   - [culvert/place] defines places, which hold files: a directory, a server, or a bucket ([culvert/place/bucket]).
 //   - [culvert/secureconn] encrypts a connection between two peers that know each other by fingerprint.
 //   - [culvert/fileservice] serves a tree of files over such connections, to a client that is an io/fs.FS.

@@ -13,7 +13,7 @@ import (
 	"culvert/agefile"
 	"culvert/export"
 	"culvert/format"
-	"culvert/source/sqldb"
+	"culvert/sqldb"
 )
 
 // Example takes rows the whole way in memory: out of a database, into an encrypted file, and back.

@@ -13,7 +13,7 @@ import (
 	"culvert/place"
 	"culvert/place/dir"
 	"culvert/source"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // Each table becomes a file, and the manifest says what is in them.
@@ -101,7 +101,7 @@ func withShop(use func(source.Source) error) {
 		if err = errors.Join(err, conn.Close()); err != nil {
 			return err
 		}
-		src, err := sqlite.Open(path)
+		src, err := sqlite.OpenSource(path)
 		if err != nil {
 			return err
 		}

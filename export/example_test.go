@@ -10,7 +10,7 @@ import (
 
 	"culvert/export"
 	"culvert/source"
-	"culvert/source/sqldb"
+	"culvert/sqldb"
 )
 
 // A query with an argument is given as the function that runs it.

@@ -22,7 +22,7 @@ import (
 	"culvert/internal/compress"
 	"culvert/internal/testkit"
 	"culvert/source"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +41,7 @@ func database(tb testing.TB, script string) source.Source {
 	if err := conn.Close(); err != nil {
 		tb.Fatal(err)
 	}
-	db, err := sqlite.Open(path)
+	db, err := sqlite.OpenSource(path)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -594,7 +594,7 @@ func ExamplePlan_Table() {
 	if err != nil {
 		panic(err)
 	}
-	src := &generated{rows: 3} // or sqlite.Open, postgres.Open, …
+	src := &generated{rows: 3} // or sqlite.OpenSource, postgres.Open, …
 
 	var file bytes.Buffer
 	plan := export.Plan{Recipients: []age.Recipient{identity.Recipient()}}

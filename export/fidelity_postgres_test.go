@@ -15,7 +15,7 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/testkit"
-	"culvert/source/postgres"
+	"culvert/postgres"
 )
 
 // plainSQL are the settings under which pg_dump prints values, for a transaction.
@@ -133,9 +133,9 @@ func (table *postgresTable) spread(tb testing.TB) {
 }
 
 // open opens the database as a source.
-func (table *postgresTable) open(tb testing.TB) *postgres.DB {
+func (table *postgresTable) open(tb testing.TB) *postgres.Source {
 	tb.Helper()
-	db, err := postgres.Open(tb.Context(), table.database.ConnString())
+	db, err := postgres.OpenSource(tb.Context(), table.database.ConnString())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 
 	"culvert/format"
 	"culvert/internal/testkit"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // sqliteFile is a database with a writer.
@@ -135,9 +135,9 @@ func (db *sqliteFile) each(tb testing.TB, sql string, row func(*sqlite3.Stmt), a
 	}
 }
 
-func (db *sqliteFile) open(tb testing.TB) *sqlite.DB {
+func (db *sqliteFile) open(tb testing.TB) *sqlite.Source {
 	tb.Helper()
-	src, err := sqlite.Open(db.path)
+	src, err := sqlite.OpenSource(db.path)
 	if err != nil {
 		tb.Fatal(err)
 	}

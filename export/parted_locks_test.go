@@ -8,8 +8,8 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/place"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 )
 
 // TestPartsLocked has a table that only the first session can read, and one that none can.
@@ -44,7 +44,7 @@ func TestPostgresPartsBehindChange(t *testing.T) {
 	t.Parallel()
 	f := &fault{t: t, database: testkit.Postgres(t).NewDatabase(t)}
 	f.database.Exec(t, faultTable+"; CREATE TABLE first AS TABLE t")
-	db, err := postgres.Open(t.Context(), f.database.ConnString())
+	db, err := postgres.OpenSource(t.Context(), f.database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}

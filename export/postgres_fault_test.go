@@ -14,8 +14,8 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/testkit"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 )
 
 // faultRows is how many rows there are in the table t of faultTable, which four connections read.
@@ -50,7 +50,7 @@ func (f *fault) run() {
 	ctx, cancel := context.WithCancel(f.t.Context())
 	defer cancel()
 	f.end = cancel
-	db, err := postgres.Open(ctx, f.database.ConnString())
+	db, err := postgres.OpenSource(ctx, f.database.ConnString())
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (f *fault) run() {
 }
 
 // export exports the table, and lets the fault happen in the goroutine of the test, which it may end.
-func (f *fault) export(ctx context.Context, db *postgres.DB) (export.Stats, error) {
+func (f *fault) export(ctx context.Context, db *postgres.Source) (export.Stats, error) {
 	var (
 		stats         export.Stats
 		err, writeErr error
@@ -261,7 +261,7 @@ func TestPostgresExpired(t *testing.T) {
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{Settings: []string{"old_snapshot_threshold = 0"}})
 	database := server.NewDatabase(t)
 	database.Exec(t, faultTable)
-	db, err := postgres.Open(t.Context(), database.ConnString())
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}

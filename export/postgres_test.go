@@ -13,7 +13,7 @@ import (
 	"culvert/internal/testkit"
 	"culvert/manifest"
 	"culvert/place"
-	"culvert/source/postgres"
+	"culvert/postgres"
 )
 
 // TestPostgresReadersSQLASCII tells no number of a row that is not UTF-8, but where it is.
@@ -22,7 +22,7 @@ func TestPostgresReadersSQLASCII(t *testing.T) {
 	database.Exec(t, `CREATE TABLE t AS
 		SELECT CASE i WHEN 250000 THEN E'bad\xff' ELSE repeat('x', 100) END AS fill
 		FROM generate_series(1, 300000) AS i`)
-	db, err := postgres.Open(t.Context(), database.ConnString())
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestPostgresSnapshot(t *testing.T) {
 		CREATE TABLE large AS SELECT i, repeat('x', 100) AS fill FROM generate_series(1, 300000) AS i;
 		CREATE TABLE late AS TABLE small;
 		CREATE VIEW broken AS SELECT 1 / (i - 5) AS x FROM small`)
-	db, err := postgres.Open(t.Context(), database.ConnString())
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestPostgresParts(t *testing.T) {
 		CREATE TABLE small AS SELECT i FROM generate_series(1, 10) AS i;
 		CREATE TABLE large AS SELECT i, repeat('x', 100) AS fill FROM generate_series(1, 100000) AS i;
 		ANALYZE`)
-	db, err := postgres.Open(t.Context(), database.ConnString())
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestPostgresParts(t *testing.T) {
 	if err := d.Compare(t.Context(), db, 2, nil, nil); err != nil {
 		t.Errorf("compared in the same snapshot: %v", err)
 	}
-	later, err := postgres.Open(t.Context(), database.ConnString())
+	later, err := postgres.OpenSource(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}

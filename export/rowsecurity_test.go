@@ -9,8 +9,8 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/testkit"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 )
 
 // TestPostgresRowSecurity exports what a policy would hide rows of, by all who are subject to it and by those who are
@@ -52,7 +52,7 @@ func TestPostgresRowSecurity(t *testing.T) {
 	} {
 		for _, user := range []string{owner, other, exempt} {
 			connString := database.ConnStringAs(user)
-			src, err := postgres.Open(t.Context(), connString)
+			src, err := postgres.OpenSource(t.Context(), connString)
 			if err != nil {
 				t.Fatal(err)
 			}

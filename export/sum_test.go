@@ -13,8 +13,8 @@ import (
 	"culvert/format"
 	"culvert/internal/rowsum"
 	"culvert/internal/testkit"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 )
 
 // sumOfLines adds up the hashes of lines one by one.
@@ -188,7 +188,7 @@ func TestSumOfPostgres(t *testing.T) {
 		CREATE TABLE empty (a text);
 		CREATE TABLE nothing ();
 		INSERT INTO nothing SELECT FROM generate_series(1, 3);`)
-	src, err := postgres.Open(t.Context(), database.ConnString())
+	src, err := postgres.OpenSource(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}

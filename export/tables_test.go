@@ -26,7 +26,7 @@ import (
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // schema is a source of several generated tables.
@@ -395,7 +395,7 @@ func TestTablesOfSQLite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src, err := sqlite.Open(path)
+	src, err := sqlite.OpenSource(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,8 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/postgres"
 	"culvert/sink"
-	topostgres "culvert/sink/postgres"
-	"culvert/source/postgres"
 )
 
 // TestCopyTables copies tables at the same time, in the snapshot that the source has, although they change.
@@ -26,13 +25,13 @@ func TestCopyTables(t *testing.T) {
 		tables = append(tables, load.Names{From: name, To: name + "_copy"})
 	}
 	to.Exec(t, "ALTER TABLE t2_copy ADD CHECK (i < 5000)")
-	dst, err := topostgres.Open(t.Context(), to.ConnString())
+	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closing(t, dst)
 	for _, loaders := range []int{1, 3, 8} {
-		src, err := postgres.Open(t.Context(), from.ConnString())
+		src, err := postgres.OpenSource(t.Context(), from.ConnString())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +79,7 @@ func TestFewConnections(t *testing.T) {
 			return plan.CopyTables(t.Context(), openSink(t, to, role), openPostgres(t, from), tables)
 		},
 		"copy from": func(from, to *testkit.PostgresDatabase, role string) ([]load.Stats, error) {
-			src, err := postgres.Open(t.Context(), from.ConnStringAs(role))
+			src, err := postgres.OpenSource(t.Context(), from.ConnStringAs(role))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +114,7 @@ CREATE TABLE t3 AS TABLE t0`
 
 func openSink(t *testing.T, database *testkit.PostgresDatabase, user string) sink.Sink {
 	t.Helper()
-	dst, err := topostgres.Open(t.Context(), database.ConnStringAs(user))
+	dst, err := postgres.OpenSink(t.Context(), database.ConnStringAs(user))
 	if err != nil {
 		t.Fatal(err)
 	}

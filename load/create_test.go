@@ -10,14 +10,12 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/mysql"
+	"culvert/postgres"
 	"culvert/sink"
 	"culvert/sink/dialect"
-	topostgres "culvert/sink/postgres"
-	tosqlite "culvert/sink/sqlite"
 	"culvert/source"
-	"culvert/source/mysql"
-	"culvert/source/postgres"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // newPostgres makes a database by SQL, and opens it to be filled.
@@ -25,7 +23,7 @@ func newPostgres(t *testing.T, sql string) (*testkit.PostgresDatabase, sink.Sink
 	t.Helper()
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, sql)
-	dst, err := topostgres.Open(t.Context(), database.ConnString())
+	dst, err := postgres.OpenSink(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +34,7 @@ func newPostgres(t *testing.T, sql string) (*testkit.PostgresDatabase, sink.Sink
 // openPostgres opens a database to be read, as it is now.
 func openPostgres(t *testing.T, database *testkit.PostgresDatabase) source.Source {
 	t.Helper()
-	src, err := postgres.Open(t.Context(), database.ConnString())
+	src, err := postgres.OpenSource(t.Context(), database.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +46,7 @@ func openPostgres(t *testing.T, database *testkit.PostgresDatabase) source.Sourc
 func newSQLite(t *testing.T) (path string, dst sink.Sink) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "new.db")
-	dst, err := tosqlite.Create(path)
+	dst, err := sqlite.CreateSink(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +56,7 @@ func newSQLite(t *testing.T) (path string, dst sink.Sink) {
 
 func openSQLite(t *testing.T, path string) source.Source {
 	t.Helper()
-	src, err := sqlite.Open(path)
+	src, err := sqlite.OpenSource(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +171,7 @@ func TestCreateFromMariaDB(t *testing.T) {
 		VALUES (2, 18446744073709551615, 1.5, 0.1, 5e-300, 'ab', 'a "b"', 'x\ny', 'it''s', x'00ff', b'101', 2024,
 			'2024-02-29', '23:59:59.12', '2024-02-29 23:59:59.123', FROM_UNIXTIME(1), '{"a": 1}')`)
 	database.Exec(t, "INSERT INTO golden (flag) VALUES (0)")
-	src, err := mysql.Open(t.Context(), database.URL())
+	src, err := mysql.OpenSource(t.Context(), database.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

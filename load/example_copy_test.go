@@ -9,7 +9,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/load"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // A table of SQLite goes into another database, and no file is written.
@@ -42,7 +42,7 @@ func copyShop() (err error) {
 	if closeErr := shop.Close(); err != nil || closeErr != nil {
 		return fmt.Errorf("%w, %w", err, closeErr)
 	}
-	src, err := sqlite.Open(path)
+	src, err := sqlite.OpenSource(path)
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,14 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/load"
+	"culvert/postgres"
 	"culvert/sink"
-	topostgres "culvert/sink/postgres"
 	"culvert/source"
 )
 
 // lost is a database that is lost when a table is to be filled.
 type lost struct {
-	*topostgres.DB
+	*postgres.Sink
 	at string
 }
 
@@ -27,11 +27,11 @@ func (l *lost) Table(ctx context.Context, name string, f sink.Filling) (sink.Tab
 	if strings.HasSuffix(name, l.at) {
 		return nil, fmt.Errorf("lost: %w", source.ErrUnavailable)
 	}
-	return l.DB.Table(ctx, name, f)
+	return l.Sink.Table(ctx, name, f)
 }
 
 // Clone is that of the database, which is there for the others.
-func (l *lost) Clone(ctx context.Context) (sink.Sink, error) { return l.DB.Clone(ctx) }
+func (l *lost) Clone(ctx context.Context) (sink.Sink, error) { return l.Sink.Clone(ctx) }
 
 // chainSQL makes tables that refer to each other, in an order that is not that of their names.
 const chainSQL = `
@@ -62,7 +62,7 @@ func TestUnfinished(t *testing.T) {
 	ledger := &sink.Ledger{Table: "ledger", Load: "x"}
 	backup := newBackupOf(t, openPostgres(t, from), export.Plan{}, 0, chain...)
 	plan := load.Plan{Create: true, Filling: sink.Filling{Ledger: ledger}}
-	all, err := plan.Directory(t.Context(), &lost{dst.(*topostgres.DB), "a4"}, backup.Directory, nil)
+	all, err := plan.Directory(t.Context(), &lost{dst.(*postgres.Sink), "a4"}, backup.Directory, nil)
 	if !errors.Is(err, source.ErrUnavailable) || !slices.Equal(missing(all), want) {
 		t.Errorf("%v, without %q", err, missing(all))
 	}
@@ -81,7 +81,7 @@ func TestUnfinished(t *testing.T) {
 	for _, name := range chain {
 		tables = append(tables, load.Names{From: name, To: name})
 	}
-	all, err = plan.CopyTables(t.Context(), &lost{dst.(*topostgres.DB), "a4"}, openPostgres(t, from), tables)
+	all, err = plan.CopyTables(t.Context(), &lost{dst.(*postgres.Sink), "a4"}, openPostgres(t, from), tables)
 	if !errors.Is(err, source.ErrUnavailable) || !slices.Equal(missing(all), want) {
 		t.Errorf("%v, without %q", err, missing(all))
 	}
@@ -159,7 +159,7 @@ func TestReadBackGenerated(t *testing.T) {
 }
 
 // unanalyzed is a database whose statistics cannot be updated.
-type unanalyzed struct{ *topostgres.DB }
+type unanalyzed struct{ *postgres.Sink }
 
 func (u unanalyzed) Analyze(context.Context, string, sink.Filling) error {
 	return fmt.Errorf("lost: %w", sink.ErrLocked)
@@ -167,11 +167,11 @@ func (u unanalyzed) Analyze(context.Context, string, sink.Filling) error {
 
 // Clone is as this one.
 func (u unanalyzed) Clone(ctx context.Context) (sink.Sink, error) {
-	clone, err := u.DB.Clone(ctx)
+	clone, err := u.Sink.Clone(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return unanalyzed{clone.(*topostgres.DB)}, nil
+	return unanalyzed{clone.(*postgres.Sink)}, nil
 }
 
 // TestAnalyzeFails adds foreign keys to tables whose statistics could not be updated, and loads them once.
@@ -181,7 +181,7 @@ func TestAnalyzeFails(t *testing.T) {
 		to, dst := newPostgres(t, "CREATE TABLE unrelated (id int)")
 		backup := newBackupOf(t, openPostgres(t, from), export.Plan{}, 0, chain...)
 		plan := load.Plan{Create: true, Analyze: true, Loaders: loaders}
-		all, err := plan.Directory(t.Context(), unanalyzed{dst.(*topostgres.DB)}, backup.Directory, nil)
+		all, err := plan.Directory(t.Context(), unanalyzed{dst.(*postgres.Sink)}, backup.Directory, nil)
 		if partial, is := errors.AsType[*load.PartialError](err); !is || partial.Failed != 4 {
 			t.Errorf("%+v, %v", all, err)
 		}

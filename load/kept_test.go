@@ -10,9 +10,9 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/load"
+	"culvert/postgres"
 	"culvert/sink"
 	"culvert/source"
-	"culvert/source/postgres"
 
 	sqlite3 "github.com/ncruces/go-sqlite3"
 )
@@ -335,7 +335,7 @@ func TestRoundedByPostgres(t *testing.T) {
 			fmt.Sprintf("CREATE TABLE t%d (v %s)", i, test.to))
 	}
 	db, dst := newPostgres(t, strings.Join(setup, ";"))
-	src, err := postgres.Open(t.Context(), db.ConnString())
+	src, err := postgres.OpenSource(t.Context(), db.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 	"culvert/place/dir"
 	"culvert/sink"
 	"culvert/source"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -41,7 +41,7 @@ var itemColumns = []source.Column{
 const itemRows = 12_000
 
 // newShop makes a database with a large table, a table that has a large row, and an empty one.
-func newShop(tb testing.TB) *sqlite.DB {
+func newShop(tb testing.TB) *sqlite.Source {
 	tb.Helper()
 	path := filepath.Join(tb.TempDir(), "shop.db")
 	db, err := sqlite3.Open(path)
@@ -65,7 +65,7 @@ line ' || i ELSE 'water, still ' || i || ' ✓' END, i / 8.0, CASE i %% 3 WHEN 0
 	if err := db.Close(); err != nil {
 		tb.Fatal(err)
 	}
-	src, err := sqlite.Open(path)
+	src, err := sqlite.OpenSource(path)
 	if err != nil {
 		tb.Fatal(err)
 	}

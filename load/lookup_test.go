@@ -9,8 +9,8 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/mysql"
 	"culvert/sink"
-	tomysql "culvert/sink/mysql"
 	"culvert/source"
 )
 
@@ -54,7 +54,7 @@ func TestOthersGoOn(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			to := testkit.MariaDB(t).NewDatabase(t)
 			to.Exec(t, "CREATE TABLE c (i int); INSERT INTO c VALUES (7); CREATE TABLE e (at varchar(20))")
-			dst, err := tomysql.Open(t.Context(), to.URL())
+			dst, err := mysql.OpenSink(t.Context(), to.URL())
 			if err != nil {
 				t.Fatal(err)
 			}

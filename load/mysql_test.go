@@ -8,11 +8,9 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/mysql"
+	"culvert/postgres"
 	"culvert/sink"
-	tomysql "culvert/sink/mysql"
-	topostgres "culvert/sink/postgres"
-	"culvert/source/mysql"
-	"culvert/source/postgres"
 )
 
 // TestThroughMySQL copies a table of PostgreSQL to MariaDB and back: it has the same sum.
@@ -32,12 +30,12 @@ func TestThroughMySQL(t *testing.T) {
 		placed datetime(6), day date, done bool, ratio double, part float, data longblob, more json,
 		`+"`key`"+` char(36), at time(6)) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin`)
 
-	src, err := postgres.Open(t.Context(), first.ConnString())
+	src, err := postgres.OpenSource(t.Context(), first.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closing(t, src)
-	there, err := tomysql.Open(t.Context(), between.URL())
+	there, err := mysql.OpenSink(t.Context(), between.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,12 +44,12 @@ func TestThroughMySQL(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	back, err := mysql.Open(t.Context(), between.URL())
+	back, err := mysql.OpenSource(t.Context(), between.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closing(t, back)
-	dst, err := topostgres.Open(t.Context(), last.ConnString())
+	dst, err := postgres.OpenSink(t.Context(), last.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +70,7 @@ func TestZeroDates(t *testing.T) {
 	from.Exec(t, `SET sql_mode = ''; CREATE TABLE t (id int, day date, at datetime(3), stamp timestamp NULL);
 		INSERT INTO t VALUES (1, '2026-01-02', '2026-01-02 03:04:05.006', '2026-01-02 03:04:05'),
 			(2, '0000-00-00', '2017-00-00 00:00:00', '0000-00-00 00:00:00'), (3, '2017-02-00', '2017-00-03', NULL)`)
-	src, err := mysql.Open(t.Context(), from.URL())
+	src, err := mysql.OpenSource(t.Context(), from.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +105,7 @@ func TestZeroDates(t *testing.T) {
 		}
 	}
 	same := testkit.MariaDB(t).NewDatabase(t)
-	dst, err := tomysql.Open(t.Context(), same.URL())
+	dst, err := mysql.OpenSink(t.Context(), same.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/mysql"
 	"culvert/sink"
 	"culvert/sink/dialect"
-	tomysql "culvert/sink/mysql"
 )
 
 // TestLongNames refuses, in the look-up, tables and columns whose names the target would cut or cannot have. The others
@@ -21,7 +21,7 @@ func TestLongNames(t *testing.T) {
 		"CREATE TABLE good (id int)", "CREATE TABLE same (id int)")
 	postgres, toPostgres := newPostgres(t, "CREATE TABLE "+long+" (id int)")
 	maria := testkit.MariaDB(t).NewDatabase(t)
-	toMaria, err := tomysql.Open(t.Context(), maria.URL())
+	toMaria, err := mysql.OpenSink(t.Context(), maria.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

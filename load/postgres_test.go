@@ -10,10 +10,9 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/postgres"
 	"culvert/sink"
-	topostgres "culvert/sink/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 )
 
 // TestPostgres exports, loads and exports again: the sums are equal, and so are those of a copy.
@@ -26,12 +25,12 @@ func TestPostgres(t *testing.T) {
 		WHEN 2 THEN E'a "quoted",\nline \\.' ELSE 'water ' || i END, i / 8.0, to_timestamp(i), ARRAY['a', 'b,"c'],
 		decode(repeat('00ff', i % 20), 'hex'), jsonb_build_object('n', i) FROM generate_series(1, 20000) i`)
 	to.Exec(t, table)
-	src, err := postgres.Open(t.Context(), from.ConnString())
+	src, err := postgres.OpenSource(t.Context(), from.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closing(t, src)
-	dst, err := topostgres.Open(t.Context(), to.ConnString())
+	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +97,7 @@ func refuseSome(t *testing.T, dst sink.Sink, to *testkit.PostgresDatabase, from 
 // sumOf returns the sum of the table orders as it is now.
 func sumOf(t *testing.T, in *testkit.PostgresDatabase) string {
 	t.Helper()
-	db, err := postgres.Open(t.Context(), in.ConnString())
+	db, err := postgres.OpenSource(t.Context(), in.ConnString())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,14 +17,11 @@ import (
 	"culvert/format"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/mysql"
+	"culvert/postgres"
 	"culvert/sink"
-	tomysql "culvert/sink/mysql"
-	topostgres "culvert/sink/postgres"
-	tosqlite "culvert/sink/sqlite"
 	"culvert/source"
-	"culvert/source/mysql"
-	"culvert/source/postgres"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // database is one that tables are exported from and loaded into.
@@ -153,8 +150,8 @@ func randomSQLite(t *testing.T) database {
 			}
 			closing(t, db)
 		},
-		source: func() (source.Source, error) { return sqlite.Open(path) },
-		sink:   func() (sink.Sink, error) { return tosqlite.Open(path) },
+		source: func() (source.Source, error) { return sqlite.OpenSource(path) },
+		sink:   func() (sink.Sink, error) { return sqlite.OpenSink(path) },
 	}
 }
 
@@ -173,8 +170,8 @@ func randomPostgres(t *testing.T) database {
 			"int4range": {"'(1,5]'", "'empty'"}, "bit(3)": {"B'101'"}, "inet": {"'::1/64'"},
 		},
 		exec:   func(sql string) { db.Exec(t, sql) },
-		source: func() (source.Source, error) { return postgres.Open(t.Context(), db.ConnString()) },
-		sink:   func() (sink.Sink, error) { return topostgres.Open(t.Context(), db.ConnString()) },
+		source: func() (source.Source, error) { return postgres.OpenSource(t.Context(), db.ConnString()) },
+		sink:   func() (sink.Sink, error) { return postgres.OpenSink(t.Context(), db.ConnString()) },
 	}
 }
 
@@ -193,7 +190,7 @@ func randomMariaDB(t *testing.T) database {
 			"blob": {"x'00ff5c0a'", "''"}, "json": {`'{"a": 1.0}'`},
 		},
 		exec:   func(sql string) { db.Exec(t, sql) },
-		source: func() (source.Source, error) { return mysql.Open(t.Context(), db.URL()) },
-		sink:   func() (sink.Sink, error) { return tomysql.Open(t.Context(), db.URL()) },
+		source: func() (source.Source, error) { return mysql.OpenSource(t.Context(), db.URL()) },
+		sink:   func() (sink.Sink, error) { return mysql.OpenSink(t.Context(), db.URL()) },
 	}
 }

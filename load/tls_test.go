@@ -7,8 +7,7 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
-	topostgres "culvert/sink/postgres"
-	"culvert/source/postgres"
+	"culvert/postgres"
 )
 
 // TestTLS copies and loads between databases of a server that accepts TLS. Each row says over what it was read, and
@@ -28,12 +27,12 @@ func TestTLS(t *testing.T) {
 		"": "true", "?sslmode=require": "true", "?sslmode=verify-full&sslrootcert=" + server.CAFile(): "true",
 		"?sslmode=disable": "false",
 	} {
-		src, err := postgres.Open(t.Context(), urlOf(from, mode))
+		src, err := postgres.OpenSource(t.Context(), urlOf(from, mode))
 		if err != nil {
 			t.Fatal(mode, err)
 		}
 		defer closing(t, src)
-		dst, err := topostgres.Open(t.Context(), urlOf(to, mode))
+		dst, err := postgres.OpenSink(t.Context(), urlOf(to, mode))
 		if err != nil {
 			t.Fatal(mode, err)
 		}

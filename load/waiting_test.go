@@ -13,9 +13,9 @@ import (
 	"culvert/format"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/mysql"
 	"culvert/sink"
 	"culvert/source"
-	"culvert/source/mysql"
 )
 
 // waitingSource has tables of one row, after which it waits.
@@ -133,7 +133,7 @@ func TestWaitingMySQL(t *testing.T) {
 	columns := "(i bigint, v text, w text)"
 	to, dst := newPostgres(t, "CREATE TABLE waits "+columns+"; CREATE TABLE next "+columns+`;
 		ALTER TABLE waits ADD CHECK (i > 1)`)
-	src, err := mysql.Open(t.Context(), from.URL())
+	src, err := mysql.OpenSource(t.Context(), from.URL())
 	if err != nil {
 		t.Fatal(err)
 	}

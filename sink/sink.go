@@ -21,8 +21,7 @@
 // It is the other end of package source, and uses its words: a [culvert/source.Batch] has rows, whose values have a
 // [culvert/source.Kind].
 //
-// Each package below this one fills the tables of one database: sink/postgres, sink/mysql and sink/sqlite. Package
-// sinktest is the suite that they pass.
+// Packages postgres, mysql and sqlite fill the tables of a database. Package sinktest is the suite that they pass.
 //
 // # Text
 //

@@ -17,7 +17,7 @@ func MakesVirtualTable(sql string) bool { return strings.HasPrefix(sql, virtualT
 // CheckStatements returns an error if a statement of a definition does not begin with CREATE TABLE, CREATE INDEX or
 // CREATE UNIQUE INDEX, as PostgreSQL and SQLite print them, or in SQLite with CREATE VIRTUAL TABLE, which can also make
 // an index. It does not look further: expressions in the statements can call any function. Definitions of MySQL and
-// MariaDB have no whole statements for indexes; package sink/mysql checks them.
+// MariaDB have no whole statements for indexes; package mysql checks them.
 func CheckStatements(d *source.Definition) error {
 	begins := func(sql string, allowed ...string) bool {
 		if d.Dialect == source.SQLite {

@@ -20,9 +20,8 @@
 // Nothing is decoded: a number is the text that the database prints, so that no digit is lost. Reading a row does not
 // allocate once the batch has grown to its size, unless the driver of the database does.
 //
-// Each package below this one reads one database: source/postgres, source/mysql, source/sqlite, and source/sqldb, for
-// any database/sql driver. Package source/gormdb reads queries made with GORM. Package sourcetest is the suite that
-// they pass.
+// These packages read databases: postgres, mysql, sqlite, and sqldb, for any database/sql driver. Package gormdb reads
+// queries made with GORM. Package sourcetest is the suite that they pass.
 //
 // Optional abilities are separate interfaces, found by a type assertion. A Source may implement [Selector], [Lister],
 // [Omitter], [Describer], [PartialSnapshotter], [Definer], [Parter] and [Sharer], and Rows may implement [CSVWriter],

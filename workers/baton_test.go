@@ -10,20 +10,20 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
 // closing is a session that says when it is about to close.
 type closing struct {
-	*postgres.DB
+	*postgres.Source
 	closes func()
 }
 
 func (c *closing) Close() error {
 	c.closes()
-	return c.DB.Close()
+	return c.Source.Close()
 }
 
 // TestBatonOutlivesSession has others join by the baton of a session until it is closed, and not try it afterwards.
@@ -39,7 +39,7 @@ func TestBatonOutlivesSession(t *testing.T) {
 	var closes atomic.Int64
 	working, stop := context.WithCancel(t.Context())
 	defer stop()
-	worker.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+	worker.wrapJoined = func(_ source.Snapshot, db *postgres.Source, err error) (source.Source, error) {
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func TestCallAfterRestart(t *testing.T) {
 	server.Forget(t)
 	server.Start(t)
 	f.db.Exec(t, "CREATE TABLE before AS TABLE orders; DELETE FROM orders WHERE id % 2 = 0")
-	f.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+	f.wrapJoined = func(_ source.Snapshot, db *postgres.Source, err error) (source.Source, error) {
 		if errors.Is(err, source.ErrSnapshotLost) {
 			err = source.ErrOtherServer
 		}
@@ -105,7 +105,7 @@ func TestCallAfterRestart(t *testing.T) {
 
 // failsOnce fails to read the first part, and hangs at all others.
 type failsOnce struct {
-	*postgres.DB
+	*postgres.Source
 	failed *atomic.Bool
 }
 
@@ -135,7 +135,7 @@ func TestMixedAfterFailure(t *testing.T) {
 	worker := f.participant
 	worker.Name = "first"
 	var once atomic.Bool
-	worker.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+	worker.wrapJoined = func(_ source.Snapshot, db *postgres.Source, err error) (source.Source, error) {
 		if err != nil {
 			return nil, err
 		}

@@ -16,8 +16,8 @@ import (
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
 	"culvert/place"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -269,7 +269,7 @@ func TestWorkersEnd(t *testing.T) {
 		worker.Name = "short"
 		var reading atomic.Bool
 		reading.Store(true) // all parts hang
-		worker.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+		worker.wrapJoined = func(_ source.Snapshot, db *postgres.Source, err error) (source.Source, error) {
 			if err != nil {
 				return nil, err
 			}

@@ -11,8 +11,8 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -134,7 +134,7 @@ func TestInterruptedWorker(t *testing.T) {
 	worker.Name = "worker"
 	var failed atomic.Bool
 	failed.Store(true) // so that all parts hang
-	worker.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+	worker.wrapJoined = func(_ source.Snapshot, db *postgres.Source, err error) (source.Source, error) {
 		if err != nil {
 			return nil, err
 		}

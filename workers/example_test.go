@@ -11,8 +11,8 @@ import (
 
 	"culvert/export"
 	"culvert/place/dir"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -39,7 +39,7 @@ func ExampleCoordinator() {
 		Queue: q, Secret: []byte(os.Getenv("JOB_SECRET")), Job: "nightly",
 		Settings: json.RawMessage(`{"output": "backup"}`),
 		Output:   &workers.Output{Plan: &export.Plan{Recipients: []age.Recipient{recipient}}, Place: to},
-		Open:     func(ctx context.Context) (source.Source, error) { return postgres.Open(ctx, "") },
+		Open:     func(ctx context.Context) (source.Source, error) { return postgres.OpenSource(ctx, "") },
 		Join: func(ctx context.Context, s source.Snapshot) (source.Source, error) {
 			return postgres.Join(ctx, "", s)
 		},

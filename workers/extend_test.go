@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"culvert/internal/testkit"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -21,12 +21,12 @@ type parts struct {
 
 // paced is a session to which a part of one table stands still, twice, while the rows of the other table move.
 type paced struct {
-	*postgres.DB
+	*postgres.Source
 	parts *parts
 }
 
 func (p *paced) Part(ctx context.Context, part source.Part) (source.Rows, error) {
-	rows, err := p.DB.Part(ctx, part)
+	rows, err := p.Source.Part(ctx, part)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func TestRowsMove(t *testing.T) {
 	f.Tables, f.PartSize, f.Sessions = []string{"orders", "customers"}, 1<<30, 4
 	q := f.queue(t)
 	p := &parts{given: map[string]int{}, often: make(chan struct{})}
-	f.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+	f.wrapJoined = func(_ source.Snapshot, db *postgres.Source, err error) (source.Source, error) {
 		if err != nil {
 			return nil, err
 		}

@@ -13,8 +13,8 @@ import (
 
 	"culvert/export"
 	"culvert/internal/testkit/natsserver"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -156,7 +156,7 @@ func TestSnapshotIsLost(t *testing.T) {
 
 // slowToCut is a source that cuts tables only when it may.
 type slowToCut struct {
-	*postgres.DB
+	*postgres.Source
 	may <-chan struct{}
 }
 
@@ -166,7 +166,7 @@ func (s *slowToCut) Parts(ctx context.Context, table string, sel source.Selectio
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return s.DB.Parts(ctx, table, sel, size)
+	return s.Source.Parts(ctx, table, sel, size)
 }
 
 // TestSnapshotIsReplaced has a worker that joins the new snapshot while the parts are still those of the lost one.
@@ -178,7 +178,7 @@ func TestSnapshotIsReplaced(t *testing.T) {
 	f.db.Exec(t, "INSERT INTO orders VALUES (0, 'new')")
 	met := make(chan struct{})
 	f.Mixed = true
-	f.wrapTaken = func(db *postgres.DB) source.Source { return &slowToCut{db, met} }
+	f.wrapTaken = func(db *postgres.Source) source.Source { return &slowToCut{db, met} }
 	worker := f.participant
 	worker.Name = "other"
 	worked := make(chan error, 1)

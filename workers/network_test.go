@@ -15,8 +15,8 @@ import (
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -235,7 +235,7 @@ ignore_startup_parameters = extra_float_digits,options,search_path,statement_tim
 	})
 	connString := fmt.Sprintf("host=%s port=%s user=postgres dbname=%s sslmode=disable", host, port, db.Name)
 	testkit.WaitFor(t, "PgBouncer", func() bool {
-		src, err := postgres.Open(context.Background(), connString)
+		src, err := postgres.OpenSource(context.Background(), connString)
 		return err == nil && src.Close() == nil
 	})
 	return connString

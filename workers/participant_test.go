@@ -23,8 +23,8 @@ import (
 	"culvert/place"
 	"culvert/place/bucket"
 	"culvert/place/dir"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -65,10 +65,10 @@ type participant struct {
 
 	// wrap changes the place, in this process, and wrapTaken the source that has taken a snapshot.
 	wrap      func(place.Place) place.Place
-	wrapTaken func(*postgres.DB) source.Source
+	wrapTaken func(*postgres.Source) source.Source
 
 	// wrapJoined changes what joining a snapshot comes to, in this process.
-	wrapJoined func(source.Snapshot, *postgres.DB, error) (source.Source, error)
+	wrapJoined func(source.Snapshot, *postgres.Source, error) (source.Source, error)
 }
 
 var secret = []byte("a secret of the tests, of 36 bytes…")
@@ -152,7 +152,7 @@ func (p *participant) join(ctx context.Context, s source.Snapshot) (source.Sourc
 
 // take takes a new snapshot.
 func (p *participant) take(ctx context.Context) (source.Source, error) {
-	src, err := postgres.Open(ctx, p.Database)
+	src, err := postgres.OpenSource(ctx, p.Database)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
 	"culvert/internal/testkit/stores"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -330,7 +330,7 @@ func TestTwoCoordinators(t *testing.T) {
 
 // slowAtSecond is a source that cuts one table, and hangs at the next one.
 type slowAtSecond struct {
-	*postgres.DB
+	*postgres.Source
 	cut     int
 	reached chan struct{}
 }
@@ -343,7 +343,7 @@ func (s *slowAtSecond) Parts(
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return s.DB.Parts(ctx, table, sel, size)
+	return s.Source.Parts(ctx, table, sel, size)
 }
 
 // TestMixedIsInterrupted has a coordinator that ends when it has cut one of several tables again. Somebody holds its
@@ -358,7 +358,7 @@ func TestMixedIsInterrupted(t *testing.T) {
 	f.Mixed = true
 	second := *f
 	reached := make(chan struct{})
-	second.wrapTaken = func(db *postgres.DB) source.Source { return &slowAtSecond{DB: db, reached: reached} }
+	second.wrapTaken = func(db *postgres.Source) source.Source { return &slowAtSecond{Source: db, reached: reached} }
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	running := second.begin(ctx, t, q, workers.Coordinator{})

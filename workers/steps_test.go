@@ -18,8 +18,8 @@ import (
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
 	"culvert/place"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 	"culvert/workers"
 )
 
@@ -355,7 +355,7 @@ func (f *fixture) takeOver(t *testing.T, q *workers.Queue) {
 
 // hangsAfter reads some parts, and hangs at all others.
 type hangsAfter struct {
-	*postgres.DB
+	*postgres.Source
 	left *atomic.Int64
 }
 
@@ -364,7 +364,7 @@ func (h *hangsAfter) Part(ctx context.Context, part source.Part) (source.Rows, e
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return h.DB.Part(ctx, part)
+	return h.Source.Part(ctx, part)
 }
 
 // leaveUnfinished leaves a job with one table that is complete and one of which a part is written. Then both tables
@@ -376,7 +376,7 @@ func (f *fixture) leaveUnfinished(t *testing.T, q *workers.Queue) (rows int) {
 	defer cancel()
 	var left atomic.Int64
 	left.Store(2)
-	first.wrapJoined = func(_ source.Snapshot, db *postgres.DB, err error) (source.Source, error) {
+	first.wrapJoined = func(_ source.Snapshot, db *postgres.Source, err error) (source.Source, error) {
 		if err != nil {
 			return nil, err
 		}

@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"culvert/internal/testkit"
+	"culvert/mysql"
 	"culvert/sink/dialect"
 	"culvert/source"
-	"culvert/source/mysql"
 )
 
 // TestMariaDB has a server make translated tables, and say how they are made.
@@ -43,7 +43,7 @@ func TestMariaDB(t *testing.T) {
 			t.Fatal(err)
 		}
 		database.Exec(t, want.Create)
-		src, err := mysql.Open(t.Context(), database.URL())
+		src, err := mysql.OpenSource(t.Context(), database.URL())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"culvert/sink/internal/typename"
+	"culvert/internal/typename"
 	"culvert/source"
 )
 

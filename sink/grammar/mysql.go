@@ -3,7 +3,7 @@ package grammar
 import (
 	"strings"
 
-	"culvert/sink/internal/typename"
+	"culvert/internal/typename"
 	"culvert/source"
 )
 

@@ -4,8 +4,8 @@ import (
 	"math"
 	"strings"
 
+	"culvert/internal/typename"
 	"culvert/sink"
-	"culvert/sink/internal/typename"
 	"culvert/source"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"culvert/internal/lazyregexp"
-	"culvert/sink/internal/typename"
+	"culvert/internal/typename"
 	"culvert/source"
 )
 

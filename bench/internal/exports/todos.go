@@ -27,8 +27,8 @@ import (
 
 	"culvert/export"
 	"culvert/format"
+	"culvert/postgres"
 	"culvert/source"
-	"culvert/source/postgres"
 )
 
 //go:embed sql/todos.sql
@@ -54,7 +54,7 @@ type todos struct {
 	files []string // one for each run of a sample
 	gorm  *gorm.DB
 	raw   *pgconn.PgConn
-	db    *postgres.DB
+	db    *postgres.Source
 
 	batch source.Batch // kept from one export to the next, as the pooled writer is
 	text  []byte
@@ -161,7 +161,7 @@ func (t *todos) connect(connString string) (err error) {
 		return err
 	}
 	t.Cleanup(func() error { return t.raw.Close(context.Background()) })
-	if t.db, err = postgres.Open(t.Ctx, connString); err != nil {
+	if t.db, err = postgres.OpenSource(t.Ctx, connString); err != nil {
 		return err
 	}
 	t.Cleanup(t.db.Close)

@@ -37,8 +37,8 @@ var raceEnvironment = []string{"GORACE=atexit_sleep_ms=0"}
 // at errors. As those of the program, they are run under the race detector by a slice of the long forms.
 var throughOthers = []string{
 	"./internal/testkit", "./internal/testkit/crashfs", "./internal/testkit/stores", "./internal/testkit/testrun",
-	"./sink/mysql", "./sink/postgres", "./source/gormdb", "./source/mysql", "./source/postgres", "./source/sqldb",
-	"./source/sqlite",
+	"./gormdb", "./mysql", "./mysql/internal/fill", "./mysql/internal/read", "./postgres", "./postgres/internal/fill",
+	"./postgres/internal/read", "./sqldb", "./sqlite", "./sqlite/internal/read",
 }
 
 // valueTests are tests of the values that come out, by packages. They take the same way through the same goroutines as

@@ -38,7 +38,9 @@ var soakSlices = []slice{
 		race: true,
 	},
 	{
-		name: "random", packages: []string{"./export", "./load", "./sink/mysql", "./sink/postgres", "./sink/sqlite"},
+		name: "random", packages: []string{
+			"./export", "./load", "./mysql/internal/fill", "./postgres/internal/fill", "./sqlite/internal/fill",
+		},
 		tests: "^Test(PostgresRandom|SQLiteRandom|RandomTables|Sink)$",
 	},
 	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},

@@ -20,15 +20,11 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/internal/lazyregexp"
-	"culvert/internal/mysqlconnect"
+	"culvert/mysql"
+	"culvert/postgres"
 	"culvert/sink"
-	mysqlsink "culvert/sink/mysql"
-	postgressink "culvert/sink/postgres"
-	sqlitesink "culvert/sink/sqlite"
 	"culvert/source"
-	"culvert/source/mysql"
-	"culvert/source/postgres"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // Database is a SOURCE or DEST of the command line. The zero value is none.
@@ -120,11 +116,11 @@ func (d Database) Open(ctx context.Context) (source.Source, error) {
 	return connect(ctx, d, func(address string) (source.Source, error) {
 		switch d.Engine {
 		case "sqlite":
-			return sqlite.Open(address)
+			return sqlite.OpenSource(address)
 		case "mysql":
-			return mysql.Open(ctx, address)
+			return mysql.OpenSource(ctx, address)
 		}
-		return postgres.Open(ctx, address)
+		return postgres.OpenSource(ctx, address)
 	})
 }
 
@@ -134,15 +130,15 @@ func (d Database) OpenSink(ctx context.Context, create bool) (sink.Sink, error) 
 	return connect(ctx, d, func(address string) (sink.Sink, error) {
 		switch d.Engine {
 		case "sqlite":
-			open := sqlitesink.Open
+			open := sqlite.OpenSink
 			if create {
-				open = sqlitesink.Create
+				open = sqlite.CreateSink
 			}
 			return open(address)
 		case "mysql":
-			return mysqlsink.Open(ctx, address)
+			return mysql.OpenSink(ctx, address)
 		}
-		return postgressink.Open(ctx, address)
+		return postgres.OpenSink(ctx, address)
 	})
 }
 
@@ -175,7 +171,7 @@ func (d Database) hintsOf(err error) []string {
 	case "postgres":
 		return d.hintsOfPostgres(err)
 	case "mysql":
-		if refused, is := errors.AsType[*mysqlconnect.ConnectError](err); is {
+		if refused, is := errors.AsType[*mysql.ConnectError](err); is {
 			return hintsOfMySQL(refused)
 		}
 	}
@@ -183,13 +179,9 @@ func (d Database) hintsOf(err error) []string {
 }
 
 // hintsOfMySQL says what to try if a server of MySQL or MariaDB has refused a connection, or nil.
-func hintsOfMySQL(refused *mysqlconnect.ConnectError) []string {
-	answer := mysqlconnect.Refused(refused)
-	if answer == nil {
-		return nil
-	}
+func hintsOfMySQL(refused *mysql.ConnectError) []string {
 	const deniedDatabase, deniedUser, unknownDatabase = 1044, 1045, 1049
-	switch answer.Number {
+	switch mysql.ErrorNumber(refused) {
 	case deniedDatabase:
 		return []string{"name another database, or have an administrator GRANT rights in this one to the user"}
 	case deniedUser:

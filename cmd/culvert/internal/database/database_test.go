@@ -1,11 +1,12 @@
 package database
 
 import (
+	"net/url"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"culvert/cmd/culvert/internal/command"
-	"culvert/internal/mysqlconnect"
-	"culvert/internal/pgconnect"
 )
 
 func TestParse(t *testing.T) {
@@ -88,7 +89,7 @@ func TestWithPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if config, err := pgconnect.ParseConfig(address); err != nil || config.Password != password {
+		if config, err := pgconn.ParseConfig(address); err != nil || config.Password != password {
 			t.Errorf("%q becomes %q, which has the password %q: %v", text, address, config.Password, err)
 		}
 	}
@@ -101,7 +102,7 @@ func TestWithPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if settings, err := mysqlconnect.Resolve(address); err != nil || settings.Password != password {
+		if u, err := url.Parse(address); err != nil || u.User.String() != url.UserPassword(u.User.Username(), password).String() {
 			t.Errorf("%q becomes %q, which has another password: %v", text, address, err)
 		}
 	}

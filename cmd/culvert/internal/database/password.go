@@ -10,8 +10,8 @@ import (
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
-	"culvert/internal/mysqlconnect"
-	"culvert/internal/pgconnect"
+	"culvert/mysql"
+	"culvert/postgres"
 )
 
 // passwordPrompt asks for the password of a database, once for all who open it. It is safe for concurrent use.
@@ -47,10 +47,10 @@ func connect[S any](ctx context.Context, d Database, open func(address string) (
 // otherwise "".
 func questionFor(err error) string {
 	user, database, server := "", "", ""
-	if refused, is := errors.AsType[*pgconnect.ConnectError](err); is && refused.Entry != "" {
+	if refused, is := errors.AsType[*postgres.ConnectError](err); is && refused.Entry != "" {
 		user, database, server = refused.User, refused.Database, refused.Server
 	}
-	if refused, is := errors.AsType[*mysqlconnect.ConnectError](err); is && refused.NoPassword {
+	if refused, is := errors.AsType[*mysql.ConnectError](err); is && refused.NoPassword {
 		user, database, server = refused.User, refused.Database, refused.Server
 	}
 	if user == "" {

@@ -10,19 +10,19 @@ import (
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/internal/lazyregexp"
-	"culvert/internal/pgconnect"
+	"culvert/postgres"
 )
 
 // hintsOfPostgres says what to try after an error of PostgreSQL whose code tells it, or nil.
 func (d Database) hintsOfPostgres(err error) []string {
-	code := pgconnect.Code(err)
+	code := postgres.SQLState(err)
 	if code == "40001" {
 		return []string{
 			"a standby ends statements that hold up its replay: raise max_standby_streaming_delay there, " +
 				"set hot_standby_feedback = on, or read the primary",
 		}
 	}
-	refused, is := errors.AsType[*pgconnect.ConnectError](err)
+	refused, is := errors.AsType[*postgres.ConnectError](err)
 	if !is {
 		return nil
 	}

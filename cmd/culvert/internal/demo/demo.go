@@ -26,9 +26,8 @@ import (
 	"culvert/format"
 	"culvert/internal/keyfile"
 	"culvert/load"
-	sqlitesink "culvert/sink/sqlite"
 	"culvert/source"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // Report is the report of culvert demo.
@@ -235,7 +234,7 @@ func (d *demo) makeDatabase(ctx context.Context, s *stageFigures) error {
 }
 
 func (d *demo) export(ctx context.Context, s *stageFigures, recipient age.Recipient) (err error) {
-	src, err := sqlite.Open(d.database)
+	src, err := sqlite.OpenSource(d.database)
 	if err != nil {
 		return err
 	}
@@ -294,7 +293,7 @@ func (d *demo) load(ctx context.Context, s *stageFigures) (err error) {
 	if err := makeEmpty(d.second); err != nil {
 		return err
 	}
-	dst, err := sqlitesink.Open(d.second)
+	dst, err := sqlite.OpenSink(d.second)
 	if err != nil {
 		return err
 	}
@@ -367,7 +366,7 @@ func (d *demo) readFile(ctx context.Context, s *stageFigures, sum hash.Hash) (ro
 
 // readDatabase adds the todos of a database to a hash, as text.
 func readDatabase(ctx context.Context, path string, sum hash.Hash) (err error) {
-	src, err := sqlite.Open(path)
+	src, err := sqlite.OpenSource(path)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 	"culvert/export"
 	"culvert/manifest"
 	"culvert/place"
-	"culvert/source/sqlite"
+	"culvert/sqlite"
 )
 
 // placed is an export in a place of the user, in a directory of its own, which is removed at the end.
@@ -66,7 +66,7 @@ func (p *placed) stages(recipient age.Recipient) []stage {
 
 // export exports the table as one of several, with a manifest.
 func (p *placed) export(ctx context.Context, s *stageFigures, recipient age.Recipient) (err error) {
-	src, err := sqlite.Open(p.demo.database)
+	src, err := sqlite.OpenSource(p.demo.database)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,193 @@
+// Package catalog finds the tables of MySQL and MariaDB, and reads their values, for what is exported and what is read
+// back after a load.
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"culvert/internal/lazyregexp"
+	"culvert/mysql/internal/wire"
+	"culvert/source"
+)
+
+// Table is an existing table or view.
+type Table struct {
+	Database, Name string
+	Base           bool // not a view
+	Versioned      bool // its rows have a history
+}
+
+// String returns the name for errors.
+func (t Table) String() string { return "table " + strconv.Quote(t.Database+"."+t.Name) }
+
+// SQL returns the name for statements.
+func (t Table) SQL() string { return Quote(t.Database) + "." + Quote(t.Name) }
+
+// Quote writes a name as an SQL identifier, which is valid in every SQL mode.
+func Quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+// BaseTypes are the types of tables that hold rows of their own.
+var BaseTypes = []string{"BASE TABLE", "SYSTEM VERSIONED"}
+
+// SystemSchemas are the databases of the system, as SQL.
+const SystemSchemas = "'information_schema', 'performance_schema', 'mysql', 'sys'"
+
+// SnapshotEngines are the storage engines that take part in a consistent snapshot, as SQL. Others have no older rows,
+// such as MyISAM and Aria, or ask another server for them, such as FEDERATED, whatever transactions they have.
+const SnapshotEngines = "'InnoDB', 'ROCKSDB', 'TokuDB'"
+
+// KnownLimit is the most names in an UnknownError.
+const KnownLimit = 1000
+
+// Find finds the table that a name stands for: as it is in the opened database, then as database.table with both parts
+// as they are, then as SQL reads it. The error is a [*source.UnknownError] if there is none, or one of the connection.
+func Find(ctx context.Context, c *wire.Conn, name string) (Table, error) {
+	exactly := func(a, b string) bool { return a == b }
+	for _, candidate := range Readings(name) {
+		candidate.Database = cmp.Or(candidate.Database, c.Database)
+		found, err := c.Query(ctx, 3, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
+			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, candidate.Database, candidate.Name)
+		if err != nil {
+			return Table{}, err
+		}
+		// The server ignores letter case here, even if it counts in names.
+		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
+			for _, row := range found {
+				if equal(row[0], candidate.Database) && equal(row[1], candidate.Name) {
+					return Table{
+						Database: row[0], Name: row[1],
+						Base: slices.Contains(BaseTypes, row[2]), Versioned: row[2] == "SYSTEM VERSIONED",
+					}, nil
+				}
+			}
+			if !c.FoldCase {
+				break
+			}
+		}
+	}
+	return Table{}, unknown(ctx, c, name)
+}
+
+// Readings returns the tables that a name can mean, in the order of the search.
+func Readings(name string) []Table {
+	all := []Table{{Name: name}}
+	if database, rest, found := strings.Cut(name, "."); found && database != "" && rest != "" {
+		all = append(all, Table{Database: database, Name: rest})
+	}
+	first, rest, ok := Identifier(name)
+	switch {
+	case !ok:
+	case rest == "":
+		all = append(all, Table{Name: first})
+	case rest[0] == '.':
+		if second, rest, ok := Identifier(rest[1:]); ok && rest == "" {
+			all = append(all, Table{Database: first, Name: second})
+		}
+	}
+	return all
+}
+
+// Identifier reads an SQL identifier at the start of a text: in backticks, with backticks inside doubled, or plain up
+// to the next period.
+func Identifier(text string) (name, rest string, ok bool) {
+	if !strings.HasPrefix(text, "`") {
+		end := strings.IndexByte(text, '.')
+		if end < 0 {
+			end = len(text)
+		}
+		return text[:end], text[end:], end > 0 && !strings.Contains(text[:end], "`")
+	}
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		if text[i] == '`' {
+			if !strings.HasPrefix(text[i+1:], "`") {
+				return b.String(), text[i+1:], b.Len() > 0
+			}
+			i++
+		}
+		b.WriteByte(text[i])
+	}
+	return "", "", false
+}
+
+// unknown returns the error for a name that stands for no table.
+func unknown(ctx context.Context, c *wire.Conn, name string) error {
+	found, err := c.Query(ctx, 2, fmt.Sprintf(`SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
+		WHERE TABLE_SCHEMA NOT IN (`+SystemSchemas+`)
+		ORDER BY TABLE_SCHEMA <> ?, TABLE_SCHEMA, TABLE_NAME LIMIT %d`, KnownLimit), c.Database)
+	if err != nil {
+		return err
+	}
+	unknown := &source.UnknownError{What: "table", Name: name}
+	for _, row := range found {
+		if row[0] == c.Database && !strings.Contains(name, ".") {
+			unknown.Known = append(unknown.Known, row[1])
+		} else {
+			unknown.Known = append(unknown.Known, row[0]+"."+row[1])
+		}
+	}
+	return unknown
+}
+
+// Column is a column of a table.
+type Column struct {
+	source.Column
+	JSON      bool
+	Generated bool
+	NotNull   bool
+	Charset   string // of text; "" for other types
+}
+
+// storage is what MariaDB prints behind the type of a compressed column.
+var storage = lazyregexp.New(` /\*M?![0-9]+ [A-Z ]+\*/$`)
+
+// TypeOf returns the type in a COLUMN_TYPE of the server.
+func TypeOf(columnType string) string { return storage.ReplaceAllString(columnType, "") }
+
+// Columns returns the columns of a table, in order.
+func Columns(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
+	found, err := c.Query(ctx, 5, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
+		IS_NULLABLE, IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
+		t.Database, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	checked, err := jsonChecks(ctx, c, t)
+	if err != nil {
+		return nil, err
+	}
+	var columns []Column
+	for _, row := range found {
+		columns = append(columns, Column{
+			Column:    source.Column{Name: row[0], Type: TypeOf(row[1])},
+			JSON:      checked["json_valid("+Quote(row[0])+")"],
+			Generated: row[2] == "1",
+			NotNull:   row[3] == "NO",
+			Charset:   row[4],
+		})
+	}
+	return columns, nil
+}
+
+// jsonChecks returns the check constraints of a table in MariaDB, whose type JSON is text with a check.
+func jsonChecks(ctx context.Context, c *wire.Conn, t Table) (map[string]bool, error) {
+	if !c.IsMariaDB || !t.Base {
+		return nil, nil
+	}
+	found, err := c.Query(ctx, 1, `SELECT CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS
+		WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	checks := map[string]bool{}
+	for _, row := range found {
+		checks[row[0]] = true
+	}
+	return checks, nil
+}

@@ -1,0 +1,272 @@
+package fill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"culvert/internal/lazyregexp"
+	"culvert/mysql/internal/catalog"
+	"culvert/mysql/internal/wire"
+	"culvert/sink"
+	"culvert/sink/dialect"
+	"culvert/source"
+)
+
+var _ sink.Creator = (*DB)(nil)
+
+func (db *DB) dialect() source.Dialect {
+	if db.conn.IsMariaDB {
+		return source.MariaDB
+	}
+	return source.MySQL
+}
+
+// isOwn reports whether a definition is of this system.
+func isOwn(d *source.Definition) bool {
+	return d.Dialect == source.MySQL || d.Dialect == source.MariaDB
+}
+
+// newName returns the name of a table that is made: in the opened database, if one is.
+func (db *DB) newName(d *source.Definition, name string) string {
+	name = dialect.TableName(d, name)
+	if name == d.Name && db.conn.Database == "" {
+		return d.Schema + "." + d.Name
+	}
+	return name
+}
+
+// planNew plans a table that is to be made, or one that exists and is filled in its place.
+func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
+	d := p.Create
+	name = db.newName(d, name)
+	found, err := db.find(ctx, name)
+	if err == nil {
+		p.target = found
+		return db.fillExisting(ctx, p)
+	}
+	if _, unknown := errors.AsType[*source.UnknownError](err); !unknown {
+		return err
+	}
+	named := *d
+	if named.Name = name; isOwn(d) {
+		named.Name = d.Name // in its statement
+	}
+	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect()); err != nil {
+		return err
+	}
+	p.later = laterOf(d)
+	p.target = catalog.Table{Database: db.conn.Database, Name: name, Base: true}
+	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
+		p.target.Database, p.target.Name = schema, table
+	}
+	if p.target.Database == "" {
+		return fmt.Errorf("mysql: table %q is to be made, but no database is opened", name)
+	}
+	if err := dialect.CheckTable(db.dialect(), p.target.Name); err != nil {
+		return fmt.Errorf("mysql: %w", err)
+	}
+	var all []catalog.Column
+	for _, c := range p.Create.Columns {
+		all = append(all, catalog.Column{
+			Column: source.Column{Name: c.Name, Type: c.Type}, Generated: c.Generated != "",
+		})
+	}
+	if p.columns, err = chosen(p.target, all, p.Columns); err != nil {
+		return err
+	}
+	left, err := p.withoutSequences()
+	if err != nil {
+		return err
+	}
+	engine, err := db.chooseEngine(ctx, p)
+	if err != nil {
+		return err
+	}
+	p.omitted = slices.Concat(p.omitted, left, engine)
+	p.createSQL, err = createSQL(p.target, p.Create)
+	return err
+}
+
+// drawn matches a default that draws from a sequence, which MariaDB names with its database.
+var drawn = lazyregexp.New("^[^']*\\b(?:next|last|set)val\\(`")
+
+// withoutSequences leaves out the defaults that draw from sequences. Sequences are not made with a table, and those of
+// the database where it comes from must not be drawn from here.
+func (p *plan) withoutSequences() (left []string, err error) {
+	d := *p.Create
+	d.Columns = slices.Clone(d.Columns)
+	for i, c := range d.Columns {
+		if !drawn.MatchString(c.Default) {
+			continue
+		}
+		before, line, found := strings.Cut(d.Create, "\n  "+catalog.Quote(c.Name)+" ")
+		clause := " DEFAULT " + c.Default
+		if !found || !strings.Contains(line, clause) {
+			return nil, fmt.Errorf("mysql: the default of column %q is not in the statement that makes %s", c.Name,
+				p.target)
+		}
+		d.Create = before + "\n  " + catalog.Quote(c.Name) + " " + strings.Replace(line, clause, "", 1)
+		d.Columns[i].Default = ""
+		left = append(left, fmt.Sprintf("the default %s of column %q", c.Default, c.Name))
+	}
+	p.Create = &d
+	return left, nil
+}
+
+// fillExisting has a table that exists be filled in place of one that is to be made: if it is empty and fits, or if the
+// ledger has parts of it.
+func (db *DB) fillExisting(ctx context.Context, p *plan) error {
+	f := p.Filling
+	p.Create, p.later = nil, laterOf(f.Create)
+	if err := db.readLedger(ctx, p); err != nil || len(p.loaded) > 0 {
+		return err
+	}
+	if !p.target.Base {
+		return fmt.Errorf("mysql: %s: %w, and is a view", p.target, sink.ErrExists)
+	}
+	found, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+p.target.SQL()+" LIMIT 1")
+	if err != nil {
+		return db.failed(ctx, p.target.String(), err)
+	}
+	all, err := catalog.Columns(ctx, db.conn, p.target)
+	if err != nil {
+		return db.failed(ctx, p.target.String(), err)
+	}
+	var columns []sink.ExistingColumn
+	for _, c := range all {
+		columns = append(columns, sink.ExistingColumn{Name: c.Name, TakesValues: !c.Generated})
+	}
+	err = sink.CheckExisting(f, len(found) == 0, columns, strings.EqualFold)
+	if err != nil {
+		return fmt.Errorf("mysql: %s: %w", p.target, err)
+	}
+	return nil
+}
+
+// laterOf returns the foreign keys that [DB.Finish] adds.
+func laterOf(d *source.Definition) []string {
+	if !isOwn(d) {
+		return nil
+	}
+	return sink.Later(d)
+}
+
+// createSQL returns the statement that makes a table, without its foreign keys.
+func createSQL(t catalog.Table, d *source.Definition) (string, error) {
+	rest, found := strings.CutPrefix(d.Create, "CREATE TABLE "+catalog.Quote(d.Name)+" (")
+	if !found {
+		return "", fmt.Errorf("mysql: the definition of %s has no statement that makes it", t)
+	}
+	for _, c := range d.Constraints {
+		if c.Kind != source.ForeignKey {
+			continue
+		}
+		if rest, found = cut(rest, ",\n  "+foreignKey(c)); !found {
+			return "", fmt.Errorf("mysql: the foreign key %q of %s is not in the statement that makes it", c.Name, t)
+		}
+	}
+	return "CREATE TABLE " + t.SQL() + " (" + rest, nil
+}
+
+// cut removes the first occurrence of a clause from a text.
+func cut(text, clause string) (string, bool) {
+	before, after, found := strings.Cut(text, clause)
+	return before + after, found
+}
+
+func foreignKey(c source.Constraint) string {
+	return "CONSTRAINT " + catalog.Quote(c.Name) + " " + c.Definition
+}
+
+// makeAnew makes the table, and before that forgets what the ledger has of a former one. That is committed at once: if
+// this process were killed and the ledger still had them, the next load would leave out rows of the new table.
+func (t *table) makeAnew() error {
+	_, err := catalog.Find(t.ctx, t.db.conn, t.target.SQL())
+	if err == nil {
+		return fmt.Errorf("mysql: %s: %w", t.target, sink.ErrExists) // another load has made it since it was planned
+	}
+	if _, unknown := errors.AsType[*source.UnknownError](err); !unknown {
+		return t.db.failed(t.ctx, "looking for the table", err)
+	}
+	if err := t.db.forget(t.ctx, t.plan); err != nil {
+		return err
+	}
+	t.loaded, t.recorded, t.clear = nil, nil, true
+	return t.make()
+}
+
+// make makes the table. The server commits that at once, so an error or Discard drops the table again.
+func (t *table) make() error {
+	if err := t.db.conn.Exec(t.ctx, t.createSQL); err != nil {
+		if refused := wire.Refused(err); refused != nil && refused.Number == codeTableExists {
+			return fmt.Errorf("mysql: %s: %w", t.target, sink.ErrExists)
+		}
+		return t.db.failed(t.ctx, "making "+t.target.String(), err)
+	}
+	t.made = true
+	if err := t.db.checkEngine(t.ctx, t.target); err != nil {
+		return err
+	}
+	var err error
+	t.columns, err = t.db.choose(t.ctx, t.target, t.Filling.Columns) // as the server has made them
+	return err
+}
+
+// drop removes the table that was made, if it is not known to have rows that are committed. If the connection is gone,
+// another one does it.
+func (t *table) drop() error {
+	if !t.made {
+		return nil
+	}
+	t.made = false
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	conn := t.db.conn
+	if conn.Gone {
+		var err error
+		if conn, err = t.db.conn.After(ctx); err != nil {
+			return fmt.Errorf("mysql: %s was made, and remains without rows: %w", t.target, err)
+		}
+		defer conn.Close()
+	}
+	if err := conn.Exec(ctx, "DROP TABLE "+t.target.SQL()); err != nil {
+		return fmt.Errorf("mysql: %s was made, and remains without rows: %w", t.target, err)
+	}
+	return nil
+}
+
+// Finish adds the foreign keys of a table that was made, if it was defined by this system. Otherwise it has none.
+func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
+	d := f.Create
+	if !isOwn(d) {
+		return nil
+	}
+	if err := db.ready(ctx, f); err != nil {
+		return err
+	}
+	t, err := db.find(ctx, db.newName(d, name))
+	if err != nil {
+		return err
+	}
+	found, err := db.conn.Query(ctx, 1, `SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND CONSTRAINT_TYPE = 'FOREIGN KEY'`, t.Database, t.Name)
+	if err != nil {
+		return db.failed(ctx, t.String(), err)
+	}
+	has := map[string]bool{}
+	for _, row := range found {
+		has[row[0]] = true
+	}
+	for _, c := range d.Constraints {
+		if c.Kind != source.ForeignKey || has[c.Name] {
+			continue
+		}
+		if err := db.conn.Exec(ctx, "ALTER TABLE "+t.SQL()+" ADD "+foreignKey(c)); err != nil {
+			return db.failed(ctx, t.String(), err)
+		}
+	}
+	return nil
+}

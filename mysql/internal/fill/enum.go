@@ -1,0 +1,78 @@
+package fill
+
+import (
+	"bytes"
+	"strings"
+)
+
+// The error value of an ENUM is the empty text, if that is none of its values. A strict INSERT refuses it, and others
+// store it with a warning. So a piece that has such values is sent by a statement that is not strict, and each warning
+// of the server must be about one of them.
+
+const (
+	beTolerant = "SET SESSION sql_mode = 'NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', max_error_count = 65535"
+	beStrict   = "SET SESSION sql_mode = '" + strictMode + "', max_error_count = 64"
+)
+
+// maxErrorValues is the most error values of a piece, so that the server keeps all warnings.
+const maxErrorValues = 60_000
+
+// codeTruncated is WARN_DATA_TRUNCATED.
+const codeTruncated = "1265"
+
+// hasErrorValue reports whether the empty text is the error value of a type: of an ENUM that does not list it.
+func hasErrorValue(columnType string) bool {
+	list, isEnum := strings.CutPrefix(strings.ToLower(columnType), "enum('")
+	for isEnum {
+		value, rest, _ := strings.Cut(list, "'")
+		for strings.HasPrefix(rest, "'") { // a doubled one, in the value
+			more, after, _ := strings.Cut(rest[1:], "'")
+			value, rest = value+"'"+more, after
+		}
+		if value == "" {
+			return false
+		}
+		list, isEnum = strings.CutPrefix(rest, ",'")
+		if !isEnum {
+			return true
+		}
+	}
+	return false
+}
+
+// tolerate sends a piece, so that the server stores its error values.
+func (l *loader) tolerate(send func() error) error {
+	if l.errorValues == 0 {
+		return send()
+	}
+	conn, ctx := l.t.db.conn, l.t.ctx
+	err := conn.Exec(ctx, beTolerant)
+	if err != nil {
+		return l.t.db.failed(ctx, "preparing the session", err)
+	}
+	err = send()
+	if conn.Gone {
+		return err
+	}
+	if failed := conn.Exec(ctx, beStrict); failed != nil && err == nil {
+		err = l.t.db.failed(ctx, "preparing the session", failed)
+	} else if failed != nil {
+		conn.Close()
+	}
+	return err
+}
+
+// isErrorValue reports whether a warning is about an error value, in one of the lines of the piece.
+func (l *loader) isErrorValue(warning complaint, lines [][]byte) bool {
+	at, row := l.columnOf(warning), warning.rowInMessage()
+	return warning.code == codeTruncated && at >= 0 && l.t.columns[at].errorValue &&
+		row >= 1 && row <= int64(len(lines)) && l.w.valueIn(lines[row-1], at) == ""
+}
+
+// linesOf returns the lines of a piece with error values.
+func (l *loader) linesOf(piece []byte) [][]byte {
+	if l.errorValues == 0 {
+		return nil
+	}
+	return bytes.Split(piece, []byte{'\n'})
+}

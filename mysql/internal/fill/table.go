@@ -1,0 +1,261 @@
+package fill
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"culvert/mysql/internal/wire"
+	"culvert/sink"
+	"culvert/source"
+)
+
+const (
+	beginSQL  = "START TRANSACTION"
+	commitSQL = "COMMIT"
+)
+
+// grace is how long to ask what has become of a commit. Only tests change it.
+var grace = 15 * time.Second
+
+// undoTimeout is how long the server may take to undo rows before the connection is closed. It goes on then.
+const undoTimeout = 10 * time.Minute
+
+// table is a table that is being filled.
+type table struct {
+	*plan
+	db     *DB
+	ctx    context.Context
+	empty  bool // it had no rows when the transaction began
+	loader *loader
+	made   bool   // it was made, and has no rows that are committed
+	last   string // the part that was recorded last in the transaction, or ""
+	ended  bool
+}
+
+// Table begins to fill a table: see [sink.Sink].
+func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Table, error) {
+	p, err := db.plan(ctx, name, f)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{plan: p, db: db, ctx: ctx}
+	if err := t.lock(); err != nil {
+		return nil, err
+	}
+	if err := t.begin(); err != nil {
+		return nil, errors.Join(err, t.undo())
+	}
+	t.loader = newLoader(t)
+	db.open = t
+	return t, nil
+}
+
+// lockName is the name of the lock that other loads of the table ask for too. It has at most 64 characters.
+func (t *table) lockName() string {
+	sum := sha256.Sum256([]byte(t.target.Database + "\x00" + t.target.Name))
+	return "culvert " + hex.EncodeToString(sum[:20])
+}
+
+// lock keeps other loads of the table out.
+func (t *table) lock() error {
+	found, err := t.db.conn.Query(t.ctx, 1, "SELECT GET_LOCK('"+t.lockName()+"', 0)")
+	if err == nil && len(found) != 1 {
+		err = wire.ErrAnswer
+	}
+	if err != nil {
+		return t.db.failed(t.ctx, "locking "+t.target.String(), err)
+	}
+	if found[0][0] != "1" {
+		return fmt.Errorf("mysql: %s: %w", t.target, sink.ErrBusy)
+	}
+	return nil
+}
+
+// begin does what precedes the rows. The first statement of the transaction on the table must look at what is committed
+// now, and not at the snapshot, which later ones take.
+func (t *table) begin() error {
+	doing := "beginning to fill " + t.target.String()
+	if t.Ledger != nil {
+		if err := t.db.makeLedger(t.ctx, t.Ledger); err != nil {
+			return err
+		}
+	}
+	if err := t.db.look(t.ctx, t.plan); err != nil {
+		return err
+	}
+	if t.Create != nil {
+		if err := t.makeAnew(); err != nil {
+			return err
+		}
+	}
+	if t.arrives() {
+		if err := t.db.conn.Exec(t.ctx, t.arrivalsSQL()); err != nil {
+			return t.db.failed(t.ctx, "making a temporary table", err)
+		}
+	}
+	if err := t.uncheck(); err != nil {
+		return err
+	}
+	if err := t.db.conn.Exec(t.ctx, beginSQL); err != nil {
+		return t.db.failed(t.ctx, doing, err)
+	}
+	if t.clear {
+		if err := t.db.conn.Exec(t.ctx, t.clearSQL()); err != nil {
+			return t.db.failed(t.ctx, "deleting the rows of "+t.target.String(), err)
+		}
+		if err := t.checkKeys(); err != nil {
+			return err
+		}
+		if err := t.db.forget(t.ctx, t.plan); err != nil {
+			return err
+		}
+		t.empty = true
+		return t.checkColumns()
+	}
+	lock := ""
+	if t.Existing == sink.Refuse && len(t.loaded) == 0 {
+		lock = " LOCK IN SHARE MODE"
+	}
+	if err := t.db.checkRows(t.ctx, t.plan, lock); err != nil {
+		return err
+	}
+	t.empty = t.rows == 0
+	return t.checkColumns()
+}
+
+// checkColumns fails if the columns are no longer those of the plan. They do not change while the transaction has used
+// the table.
+func (t *table) checkColumns() error {
+	now, err := t.db.choose(t.ctx, t.target, t.Filling.Columns)
+	if err != nil {
+		return err
+	}
+	same := func(a, b column) bool { return a.Column == b.Column }
+	if !slices.EqualFunc(now, t.columns, same) {
+		return fmt.Errorf("mysql: %s was altered in this moment; begin again", t.target)
+	}
+	return nil
+}
+
+// Columns describes the values of the rows.
+func (t *table) Columns() []source.Column { return t.sourceColumns() }
+
+// Loaders returns the only loader.
+func (t *table) Loaders() []sink.Loader { return []sink.Loader{t.loader} }
+
+// Loaded returns the parts that the ledger has.
+func (t *table) Loaded() []sink.Part { return t.loaded }
+
+// Commit commits the transaction.
+func (t *table) Commit() error {
+	switch l := t.loader; {
+	case t.ended:
+		return errors.New("mysql: the filling of the table has ended")
+	case l.err != nil && l.err != errClosed:
+		return fmt.Errorf("mysql: the loader has failed: %w", l.err)
+	case !l.closed:
+		return errors.New("mysql: the loader is not closed")
+	case t.EachPart && l.rows > 0:
+		return fmt.Errorf("mysql: %d rows are in no part", l.rows)
+	}
+	err := t.commit()
+	if err == nil || errors.Is(err, sink.ErrUnconfirmed) {
+		t.made = false
+	}
+	return errors.Join(err, t.end())
+}
+
+// commit commits the transaction. If the connection is lost meanwhile, it asks the ledger what has become of it.
+func (t *table) commit() error {
+	const doing = "committing"
+	if err := t.ctx.Err(); err != nil {
+		return fmt.Errorf("mysql: %s: %w", doing, err)
+	}
+	if err := t.checkKeys(); err != nil {
+		return err
+	}
+	err := t.db.conn.Exec(t.ctx, commitSQL)
+	if err == nil || wire.Refused(err) != nil {
+		return t.db.failed(t.ctx, doing, err)
+	}
+	failed := t.db.failed(t.ctx, doing, err)
+	if t.last == "" {
+		return fmt.Errorf("%w: %w", sink.ErrUnconfirmed, failed)
+	}
+	switch committed, err := t.outcome(); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", sink.ErrUnconfirmed, failed)
+	case committed:
+		return nil
+	}
+	return failed
+}
+
+// outcome asks over another connection whether the ledger has the last part of the transaction, for as long as grace.
+func (t *table) outcome() (committed bool, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), grace)
+	defer cancel()
+	next := time.NewTicker(100 * time.Millisecond)
+	defer next.Stop()
+	for {
+		conn, err := t.db.conn.After(ctx)
+		if err == nil {
+			committed, err = t.has(ctx, conn, t.last)
+			conn.Close()
+		}
+		if err == nil {
+			return committed, nil
+		}
+		select {
+		case <-next.C: // the server may be starting
+		case <-ctx.Done():
+			return false, err
+		}
+	}
+}
+
+// Discard undoes the transaction.
+func (t *table) Discard() error {
+	if t.ended {
+		return nil
+	}
+	return t.end()
+}
+
+func (t *table) end() error {
+	t.ended = true
+	t.db.open = nil
+	t.loader.finish()
+	return t.undo()
+}
+
+// undo rolls back what is not committed, and frees the lock. If the connection is gone, or ends now, the server does
+// the same. The error is of a table that was made.
+func (t *table) undo() error {
+	t.quietly(func() error { return t.db.conn.SetDeadline(time.Now().Add(undoTimeout)) })
+	t.quietly(func() error { return t.db.conn.Exec(context.Background(), "ROLLBACK") })
+	if t.arrives() {
+		t.quietly(func() error {
+			return t.db.conn.Exec(context.Background(), "DROP TEMPORARY TABLE IF EXISTS "+t.arrivals())
+		})
+	}
+	t.check()
+	err := t.drop()
+	t.quietly(func() error {
+		return t.db.conn.Exec(context.Background(), "DO RELEASE_LOCK('"+t.lockName()+"')")
+	})
+	t.quietly(func() error { return t.db.conn.SetDeadline(time.Time{}) })
+	return err
+}
+
+// quietly closes the connection if a step fails.
+func (t *table) quietly(step func() error) {
+	if !t.db.conn.Gone && step() != nil {
+		t.db.conn.Close()
+	}
+}

@@ -1,0 +1,267 @@
+package read
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"culvert/internal/sqlsource"
+	"culvert/mysql/internal/catalog"
+	"culvert/mysql/internal/wire"
+	"culvert/source"
+)
+
+// rows are the rows of a statement.
+type rows struct {
+	session *session
+	ctx     context.Context
+	name    string // of the table or query, for errors
+	counted bool   // the server can count them
+	exact   int64  // their number, if it is known before they are read; otherwise 0
+	query   string // the statement of a query, whose doubtful texts are checked at its end
+
+	statement driver.Stmt
+	result    driver.Rows
+	columns   []source.Column
+	checked   []sqlsource.Column // the same, if a last value of each row says which of them does not survive
+	asBytes   string             // the query that reads the bytes of such texts
+	doubtful  []bool             // the columns of a query that have a text with a mark
+	decoders  []catalog.Decoder
+	values    []driver.Value
+	scratch   []byte
+	received  int64
+	err       error // what Next returns from now on
+}
+
+var _ source.Rows = (*rows)(nil)
+
+// prepare has the server check the statement. The statement of a table runs when the first rows are read, so the
+// connection is free until then.
+func (r *rows) prepare(sql string) error {
+	err := r.session.guardSnapshot(r.ctx)
+	if err != nil {
+		return r.session.failed(r.ctx, r.name, err)
+	}
+	if r.statement, err = r.session.Prepare(r.ctx, sql, 0); err != nil {
+		return r.fail(err)
+	}
+	return nil
+}
+
+// fail ends the rows with an explained error.
+func (r *rows) fail(err error) error {
+	err = r.session.failed(r.ctx, r.name, err)
+	r.end(err)
+	return err
+}
+
+// execute runs the statement. The result describes the columns, unless they are already known.
+func (r *rows) execute() (err error) {
+	err = wire.Guarded(func() error {
+		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.ctx, nil)
+		return err
+	})
+	if err != nil {
+		return r.fail(err)
+	}
+	names := r.result.Columns()
+	types := r.result.(driver.RowsColumnTypeDatabaseTypeName)
+	if len(names) == 0 {
+		r.session.Close() // the statement may have changed it
+		err = fmt.Errorf("mysql: %s: the statement returns no rows", r.name)
+		r.end(err)
+		return err
+	}
+	if r.columns == nil {
+		for i, name := range names {
+			r.columns = append(r.columns, source.Column{Name: name, Type: types.ColumnTypeDatabaseTypeName(i)})
+		}
+		r.decoders = make([]catalog.Decoder, len(names))
+		r.doubtful = make([]bool, len(names))
+	}
+	if expected := len(r.columns) + min(1, len(r.checked)); len(names) != expected {
+		return r.fail(wire.ErrAnswer)
+	}
+	for i := range r.columns {
+		r.decoders[i] = catalog.DecoderOf(types.ColumnTypeDatabaseTypeName(i), r.decoders[i] == catalog.JSON)
+	}
+	r.values = make([]driver.Value, len(names))
+	return nil
+}
+
+// describe sets the columns of a table.
+func (r *rows) describe(columns []sqlsource.Column) {
+	r.decoders = make([]catalog.Decoder, len(columns))
+	for i, c := range columns {
+		r.columns = append(r.columns, c.Column)
+		if c.JSON {
+			r.decoders[i] = catalog.JSON
+		}
+	}
+}
+
+func (r *rows) Columns() []source.Column { return r.columns }
+
+func (r *rows) Next(b *source.Batch) error {
+	b.Reset(len(r.columns))
+	if r.err != nil {
+		return r.err
+	}
+	err := r.ctx.Err()
+	if err == nil && r.result == nil {
+		if err := r.execute(); err != nil {
+			return err
+		}
+	}
+	if err == nil {
+		err = r.fill(b)
+	}
+	if err == nil {
+		return nil
+	}
+	if err = r.finish(err); err == io.EOF && b.Rows() > 0 {
+		return nil
+	}
+	b.Reset(len(r.columns))
+	return err
+}
+
+// fill adds rows to the batch. It returns io.EOF after the last.
+func (r *rows) fill(b *source.Batch) error {
+	for !b.Full() {
+		if err := r.next(); err != nil {
+			return err
+		}
+		if r.checked != nil {
+			if err := r.checkRow(); err != nil {
+				return err
+			}
+		}
+		r.noteMarks()
+		for i, value := range r.values[:len(r.columns)] {
+			if err := r.decoders[i].Append(b, value, &r.scratch); err != nil {
+				return err
+			}
+		}
+		b.EndRow()
+		r.received++
+	}
+	return nil
+}
+
+// next reads the values of the next row. For a truncated row, the driver returns io.EOF, but it has already set the
+// first value. A row that ends just before a last date or time is read as NULL there. This is not detected: no server
+// sends such a row, and a malicious one has easier ways to lie.
+func (r *rows) next() error {
+	r.values[0] = r
+	err := wire.Guarded(func() error { return r.result.Next(r.values) })
+	if err == io.EOF && r.values[0] != driver.Value(r) {
+		return wire.ErrUnreadable
+	}
+	return err
+}
+
+// finish ends the rows with an error, which is io.EOF if they are complete.
+func (r *rows) finish(err error) error {
+	if err == io.EOF {
+		err = r.confirm()
+	}
+	if err != io.EOF {
+		err = r.session.failed(r.ctx, r.after(err), err)
+	}
+	r.end(err)
+	return r.err
+}
+
+// after returns how many rows were received, for errors, unless the error says it.
+func (r *rows) after(err error) string {
+	if _, known := errors.AsType[*source.TextError](err); known || r.received == 0 {
+		return r.name
+	}
+	return fmt.Sprintf("%s, after %d rows", r.name, r.received)
+}
+
+// confirm returns io.EOF if the server has no more rows, has counted as many as were received, and is still in the same
+// transaction.
+func (r *rows) confirm() error {
+	if r.result.(driver.RowsNextResultSet).HasNextResultSet() {
+		r.session.Kill() // otherwise the driver would receive them all
+		return errors.New("the statement has more than one result")
+	}
+	if err := r.release(); err != nil {
+		return err
+	}
+	if r.exact > 0 && r.received != r.exact {
+		return &source.CountError{Received: r.received, Confirmed: r.exact}
+	}
+	if r.counted {
+		if err := r.compareCount(); err != nil {
+			return err
+		}
+	}
+	if err := r.checkDoubtful(); err != nil {
+		return err
+	}
+	if err := r.session.keepSnapshot(r.ctx); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// compareCount asks the server for the number of rows.
+func (r *rows) compareCount() error {
+	found, err := r.session.Query(r.ctx, 1, "SELECT FOUND_ROWS()")
+	if err != nil {
+		return err
+	}
+	if len(found) != 1 {
+		return wire.ErrAnswer
+	}
+	confirmed, err := strconv.ParseInt(found[0][0], 10, 64)
+	switch {
+	case err != nil:
+		return wire.ErrAnswer
+	case confirmed != r.received:
+		return &source.CountError{Received: r.received, Confirmed: confirmed}
+	}
+	return nil
+}
+
+// release frees the connection after the last row.
+func (r *rows) release() error {
+	var err error
+	if r.result != nil {
+		err = wire.Guarded(r.result.Close)
+	}
+	if r.statement != nil {
+		err = errors.Join(err, wire.Guarded(r.statement.Close))
+	}
+	r.result, r.statement = nil, nil
+	return err
+}
+
+// Close ends the statement on the server, if it still runs.
+func (r *rows) Close() error {
+	r.end(errClosed)
+	return nil
+}
+
+// end sets the error that Next returns from now on. It leaves the connection as it was before the statement, or closed.
+func (r *rows) end(err error) {
+	if r.err != nil {
+		return
+	}
+	r.err = err
+	if r.result != nil && wire.Refused(err) == nil && !r.session.Gone {
+		r.session.interrupt(r.statement, r.result) // otherwise the driver would receive all remaining rows
+		return
+	}
+	// The statement has ended, or its connection is closed, so these errors are already known.
+	_ = r.release()
+	if err != io.EOF && !r.session.Gone {
+		_ = r.session.keepSnapshot(r.ctx)
+	}
+}

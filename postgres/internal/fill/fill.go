@@ -1,0 +1,104 @@
+// Package fill fills tables of PostgreSQL: what package postgres says about its Sink.
+package fill
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/postgres/internal/wire"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// grace is how long to wait for the server when a statement is canceled, the connection is closed, or the outcome of a
+// transaction is asked for. Only tests change it.
+var grace = 5 * time.Second
+
+// DB is a connection to a database. It implements [sink.Sink] and must be used by one goroutine at a time.
+type DB struct {
+	config  *pgconn.Config
+	session *session
+	filling *table // the table that is being filled, or nil
+}
+
+var (
+	_ sink.Sink     = (*DB)(nil)
+	_ sink.Cloner   = (*DB)(nil)
+	_ sink.Analyzer = (*DB)(nil)
+)
+
+// Open connects to a database.
+func Open(ctx context.Context, connString string) (*DB, error) {
+	config, err := wire.ParseConfig(connString)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, config)
+}
+
+func open(ctx context.Context, config *pgconn.Config) (*DB, error) {
+	s, err := connect(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	return &DB{config: config, session: s}, nil
+}
+
+// Clone opens another connection to the same database.
+func (db *DB) Clone(ctx context.Context) (sink.Sink, error) {
+	clone, err := open(ctx, db.config)
+	if err != nil {
+		return nil, err
+	}
+	return clone, nil
+}
+
+var errOpen = errors.New("postgres: another table is being filled; commit or discard it first")
+
+// begin begins a transaction, if no table is being filled. Between two, a session is idle for as long as others fill
+// theirs. If it was ended meanwhile, as idle_session_timeout does, another takes its place.
+func (db *DB) begin(ctx context.Context, f sink.Filling) error {
+	if db.filling != nil {
+		return errOpen
+	}
+	err := db.session.begin(ctx, f)
+	if ctx.Err() != nil || !errors.Is(err, source.ErrUnavailable) {
+		return err
+	}
+	another, failed := connect(ctx, db.config)
+	if failed != nil {
+		return failed
+	}
+	db.session.close()
+	db.session = another
+	return another.begin(ctx, f)
+}
+
+// Analyze updates the statistics of a table, in a transaction of its own.
+func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) error {
+	if err := db.begin(ctx, f); err != nil {
+		return err
+	}
+	defer db.session.rollback()
+	t, err := db.session.findTarget(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := db.session.exec(ctx, "ANALYZE "+t.sql); err != nil {
+		return db.session.failed(ctx, "ANALYZE "+t.sql, err)
+	}
+	return db.session.commit(ctx, db.config)
+}
+
+// Close discards the table that is being filled, and closes the connection. It takes a few seconds at most.
+func (db *DB) Close() error {
+	var err error
+	if db.filling != nil {
+		err = db.filling.Discard()
+	}
+	db.session.close()
+	return err
+}

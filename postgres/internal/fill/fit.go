@@ -1,0 +1,156 @@
+package fill
+
+import (
+	"bytes"
+	"strings"
+
+	"culvert/sink"
+	"culvert/sink/grammar"
+	"culvert/source"
+)
+
+// fit is what is to be done with the values of a table. It is safe for concurrent use.
+type fit struct {
+	table   string
+	redact  bool
+	columns []fitted // only those of which something is to be done, in order
+}
+
+// fitted is a column whose values are looked at.
+type fitted struct {
+	name     string
+	index    int
+	grammar  grammar.Grammar // nil for all values
+	infinite bool            // an infinite number may be that of SQLite, which has no name for it
+	zeros    bool            // dates that only MySQL has become NULL
+	octets   bool            // text may come for binary data
+	digits   bool            // and its hexadecimal digits
+	escapes  bool            // and escapes of it
+}
+
+// infinity is how SQLite prints an infinite number.
+var infinity = []byte("9.0e+999")
+
+// newFit finds the columns of the rows whose values are to be looked at.
+func newFit(p *plan) fit {
+	f := fit{table: p.target.name(), redact: p.Redact}
+	for i, c := range p.columns {
+		from := p.Origin(i)
+		one := fitted{name: c.Name, index: i}
+		converts := p.Converts(c.Name)
+		one.zeros = converts && (c.Type == "date" || strings.HasPrefix(c.Type, "timestamp"))
+		if !converts {
+			one.grammar = grammar.Narrow(grammar.Postgres(c.Type), source.PostgreSQL, c.Type, from)
+		}
+		isTyped := from.Dialect != "" && from.Dialect != source.SQLite
+		if !isTyped {
+			one.infinite = c.Type == "real" || c.Type == "double precision" || strings.HasPrefix(c.Type, "numeric")
+		}
+		if c.Type == "bytea" {
+			one.escapes = from.Dialect == ""
+			one.digits = from.Type == "" || isBinary(from.Type)
+			one.octets = (!isTyped || !isBinary(from.Type)) && (!one.escapes || !converts)
+		}
+		if one.grammar != nil || one.infinite || one.zeros || one.octets {
+			f.columns = append(f.columns, one)
+		}
+	}
+	return f
+}
+
+// isBinary reports whether the values of a type of a source are binary data.
+func isBinary(name string) bool {
+	base, _, _ := strings.Cut(strings.ToLower(name), "(")
+	switch base {
+	case "bytea", "blob", "tinyblob", "mediumblob", "longblob", "binary", "varbinary":
+		return true
+	}
+	return false
+}
+
+// notOctets is why a column of binary data does not take a text.
+const notOctets = `text with \ may be escapes of binary data, which is \x and hexadecimal digits`
+
+// codeInvalid is the SQLSTATE of a text that is none of a type.
+const codeInvalid = "22P02"
+
+// apply returns the rows with the names of infinite numbers, NULL for zero dates where columns may change values, and
+// text as the binary data of its bytes in columns of such data: in the same batch, unless it has any. The error is that
+// of the first value which its column would change.
+func (f *fit) apply(b *source.Batch) (*source.Batch, error) {
+	moved, end := false, b.Rows()
+	var err error
+	for i := range f.columns {
+		c := &f.columns[i]
+		for row := 0; row < end; row++ { // not to the rows after one that is refused
+			kind, value := b.AnyValue(row, c.index)
+			if kind == source.Null {
+				continue
+			}
+			reason := ""
+			switch {
+			case c.infinite && isInfinite(kind, value), c.zeros && grammar.IsZeroDate(value),
+				c.octets && kind != source.Bytes && !c.isEscape(value):
+				moved = true
+			case c.octets && kind != source.Bytes:
+				reason = notOctets
+			case c.grammar != nil:
+				reason = c.grammar(kind, value)
+			}
+			if reason != "" {
+				err, end = f.refused(c, row, value, reason), row
+			}
+		}
+	}
+	if err == nil && moved {
+		b = f.move(b)
+	}
+	return b, err
+}
+
+func isInfinite(kind source.Kind, value []byte) bool {
+	return kind == source.Number && bytes.Equal(bytes.TrimPrefix(value, []byte("-")), infinity)
+}
+
+func (c *fitted) isEscape(value []byte) bool { return c.escapes && bytes.IndexByte(value, '\\') >= 0 }
+
+func (f *fit) refused(c *fitted, row int, value []byte, reason string) error {
+	refused := &sink.RowError{
+		Table: f.table, Row: int64(row) + 1, Column: c.name, Code: codeInvalid, Err: sink.Changed(reason),
+	}
+	if !f.redact {
+		refused.Value = sink.Shorten(string(value[:min(len(value), 2*sink.MaxValue)]))
+	}
+	return refused
+}
+
+// move returns rows in another batch, with the values that the columns take.
+func (f *fit) move(b *source.Batch) *source.Batch {
+	made := new(source.Batch)
+	made.Reset(b.Columns())
+	for row := range b.Rows() {
+		next := f.columns
+		for column := range b.Columns() {
+			kind, value := b.AnyValue(row, column)
+			if len(next) > 0 && next[0].index == column {
+				switch {
+				case kind == source.Null:
+				case next[0].zeros && grammar.IsZeroDate(value):
+					kind = source.Null
+				case next[0].infinite && isInfinite(kind, value):
+					value = bytes.Replace(value, infinity, []byte("Infinity"), 1)
+				case next[0].octets:
+					kind = source.Bytes
+				}
+				next = next[1:]
+			}
+			if kind == source.Null {
+				made.AppendNull()
+			} else {
+				made.Append(kind, value)
+			}
+		}
+		made.EndRow()
+	}
+	return made
+}

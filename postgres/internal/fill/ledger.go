@@ -1,0 +1,175 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"culvert/sink"
+)
+
+// ledgerName returns the name of a ledger for statements. It may have a schema; quotes are not special.
+func ledgerName(l *sink.Ledger) (schema, name string) {
+	schema, name, found := strings.Cut(l.Table, ".")
+	if !found {
+		return "", quote(schema)
+	}
+	return quote(schema), quote(schema) + "." + quote(name)
+}
+
+// ledgerSQL makes the ledger, and its schema.
+func ledgerSQL(l *sink.Ledger) string {
+	schema, name := ledgerName(l)
+	sql := "CREATE TABLE IF NOT EXISTS " + name + ` (
+	load text NOT NULL, table_name text NOT NULL, part text NOT NULL,
+	row_count bigint NOT NULL, row_sum text NOT NULL, loaded_at timestamp with time zone NOT NULL DEFAULT now(),
+	PRIMARY KEY (load, table_name, part))`
+	if schema == "" {
+		return sql
+	}
+	return "CREATE SCHEMA IF NOT EXISTS " + schema + ";\n" + sql
+}
+
+// ledgerLock is the number of the advisory lock under which ledgers are made, since CREATE … IF NOT EXISTS of two
+// sessions may fail in one of them.
+const ledgerLock = "1129664077"
+
+// makeLedger makes the ledger in a transaction of its own, unless it is there.
+func (db *DB) makeLedger(ctx context.Context, f sink.Filling) error {
+	_, name := ledgerName(f.Ledger)
+	exists, err := db.session.knows(ctx, name)
+	if err != nil || exists {
+		return err
+	}
+	if err := db.begin(ctx, f); err != nil {
+		return err
+	}
+	err = db.session.exec(ctx, "SELECT pg_catalog.pg_advisory_xact_lock("+ledgerLock+");\n"+ledgerSQL(f.Ledger))
+	if err != nil {
+		return db.session.failed(ctx, "making the ledger "+name, err)
+	}
+	if err := db.session.commit(ctx, db.config); err != nil {
+		return err
+	}
+	return db.begin(ctx, f)
+}
+
+// knows reports whether a table exists, by its name for statements.
+func (s *session) knows(ctx context.Context, name string) (bool, error) {
+	result := s.params(ctx, "SELECT pg_catalog.to_regclass($1::text) IS NOT NULL", name)
+	if result.Err == nil && len(result.Rows) != 1 {
+		result.Err = errAnswer
+	}
+	if result.Err != nil {
+		return false, s.failed(ctx, "looking for "+name, result.Err)
+	}
+	return string(result.Rows[0][0]) == "t", nil
+}
+
+// loaded returns the parts of the load that the ledger has.
+func (s *session) loaded(ctx context.Context, p *plan) ([]sink.Part, error) {
+	if p.Ledger == nil {
+		return nil, nil
+	}
+	_, name := ledgerName(p.Ledger)
+	if exists, err := s.knows(ctx, name); err != nil || !exists {
+		return nil, err
+	}
+	result := s.params(ctx, "SELECT part, row_count, row_sum FROM "+name+
+		" WHERE load = $1 AND table_name = $2 ORDER BY loaded_at, part", p.Ledger.Load, p.target.sql)
+	if result.Err != nil {
+		return nil, s.failed(ctx, "reading the ledger "+name, result.Err)
+	}
+	parts := make([]sink.Part, 0, len(result.Rows))
+	for _, row := range result.Rows {
+		rows, err := strconv.ParseInt(string(row[1]), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("postgres: reading the ledger %s: %w", name, errAnswer)
+		}
+		parts = append(parts, sink.Part{Name: string(row[0]), Rows: rows, Sum: string(row[2])})
+	}
+	return parts, nil
+}
+
+// count returns the number of rows that are FROM what is given.
+func (s *session) count(ctx context.Context, t *target, from string) (int64, error) {
+	found, err := s.one(ctx, "SELECT pg_catalog.count(*) FROM (SELECT FROM "+from+") AS counted")
+	if err != nil {
+		return 0, s.failed(ctx, "counting the rows of table "+t.sql, err)
+	}
+	rows, err := strconv.ParseInt(found, 10, 64)
+	if err != nil {
+		return 0, errAnswer
+	}
+	return rows, nil
+}
+
+// rowsOf is the number of the rows of parts.
+func rowsOf(parts []sink.Part) (rows int64) {
+	for _, part := range parts {
+		rows += part.Rows
+	}
+	return rows
+}
+
+// mustHaveLoaded returns the parts of the load that the ledger has, and fails if the table has not their rows. Other
+// rows may be there too, unless the filling refuses them.
+func (s *session) mustHaveLoaded(ctx context.Context, p *plan) ([]sink.Part, error) {
+	parts, err := s.loaded(ctx, p)
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
+	rows, err := s.count(ctx, p.target, p.target.only())
+	if err != nil {
+		return nil, err
+	}
+	var wrong error
+	switch known := rowsOf(parts); {
+	case rows < known && (p.Existing == sink.Refuse || p.Conflict == sink.Fail):
+		wrong = sink.ErrGone
+	case rows > known && p.Existing == sink.Refuse:
+		wrong = sink.ErrNotEmpty
+	default:
+		return parts, nil
+	}
+	return nil, fmt.Errorf("postgres: table %s: %w: it has %d rows, and the ledger %d",
+		p.target.sql, wrong, rows, rowsOf(parts))
+}
+
+// goesOn reports whether a table has exactly the rows of the parts that the ledger has of it. Only then they are
+// loaded: a table whose rows are replaced would else end without rows that the ledger still has.
+func (t *table) goesOn(s *session, of *target) (bool, error) {
+	t.loaded = nil
+	p := *t.plan
+	p.target = of
+	parts, err := s.loaded(t.ctx, &p)
+	if err != nil || len(parts) == 0 {
+		return false, err
+	}
+	rows, err := s.count(t.ctx, of, of.only())
+	if err != nil || rows != rowsOf(parts) {
+		return false, err
+	}
+	t.loaded = parts
+	return true, nil
+}
+
+// record adds a part to the ledger.
+func (s *session) record(ctx context.Context, p *plan, part sink.Part) error {
+	_, name := ledgerName(p.Ledger)
+	result := s.params(ctx, "INSERT INTO "+name+
+		" (load, table_name, part, row_count, row_sum) VALUES ($1, $2, $3, $4::bigint, $5)",
+		p.Ledger.Load, p.target.sql, part.Name, strconv.FormatInt(part.Rows, 10), part.Sum)
+	return s.failed(ctx, "recording part "+strconv.Quote(part.Name), result.Err)
+}
+
+// forget removes what the ledger has of the table, whose rows are gone.
+func (s *session) forget(ctx context.Context, p *plan) error {
+	if p.Ledger == nil {
+		return nil
+	}
+	_, name := ledgerName(p.Ledger)
+	return s.failed(ctx, "clearing the ledger",
+		s.params(ctx, "DELETE FROM "+name+" WHERE table_name = $1", p.target.sql).Err)
+}

@@ -1,0 +1,386 @@
+package fill
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"culvert/format"
+	"culvert/internal/rowsum"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// pieceSize is the size of the pieces of text that are made of batches.
+const pieceSize = 256 << 10
+
+// loader adds rows by COPY.
+type loader struct {
+	t       *table
+	s       *session
+	encoder format.Encoder
+	text    []byte // of batches, to be reused
+
+	running *feed   // the COPY that takes batches, or nil
+	sent    int64   // rows of batches in it
+	rows    int64   // that the server has counted since the last part ended
+	arrived int64   // of the transaction, in the temporary table
+	merged  *merged // what became of them, or nil
+	err     error
+	closed  bool
+}
+
+var _ sink.TextLoader = (*loader)(nil)
+
+func (t *table) newLoader(s *session) *loader { return &loader{t: t, s: s} }
+
+var errClosed = errors.New("postgres: the loader is closed")
+
+// ready begins a transaction, if parts are committed and none is open.
+func (l *loader) ready() error {
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.closed:
+		return errClosed
+	case l.t.ended:
+		return errEnded
+	case l.s.conn.IsClosed():
+		return l.fail(unavailable("postgres: the connection is closed", nil))
+	case l.t.swap != nil && l.t.swap.done:
+		return l.fail(fmt.Errorf("postgres: table %s: %w", l.t.target.name(), errSwapped))
+	case l.s.conn.TxStatus() != 'I':
+		return nil
+	}
+	if err := l.t.enter(l.s); err != nil {
+		return l.fail(err)
+	}
+	l.arrived, l.merged = 0, nil
+	if l.t.Conflict != sink.Fail {
+		return l.expect()
+	}
+	return nil
+}
+
+var errMerged = errors.New("postgres: rows were read back after they were added by key, so no rows can follow")
+
+// takes is ready for rows.
+func (l *loader) takes() error {
+	if err := l.ready(); err != nil {
+		return err
+	}
+	if l.merged != nil {
+		return l.fail(errMerged)
+	}
+	return nil
+}
+
+func (l *loader) fail(err error) error {
+	if l.err == nil {
+		l.err = err
+	}
+	return l.err
+}
+
+func (l *loader) Load(b *source.Batch) error {
+	if l.running == nil {
+		if err := l.takes(); err != nil {
+			return err
+		}
+		l.running, l.sent = l.feed(), 0
+	}
+	if l.err != nil {
+		return l.err
+	}
+	if l.encoder == nil {
+		encoder, err := format.CSV{}.Encoder(l.t.columns)
+		if err != nil {
+			return l.fail(err)
+		}
+		l.encoder = encoder
+	}
+	rows, err := l.t.Fit(b)
+	if err != nil {
+		if refused, is := errors.AsType[*sink.RowError](err); is {
+			refused.Row += l.sent
+		}
+		return l.fail(err)
+	}
+	write := func(text []byte) ([]byte, error) {
+		_, err := l.running.w.Write(text)
+		return text[:0], err
+	}
+	text, err := l.encoder.AppendPieces(l.text[:0], rows, pieceSize, write)
+	if err == nil {
+		text, err = write(text)
+	}
+	l.text = text
+	if err != nil {
+		return l.fail(cmp.Or(l.finish(), err)) // the error of the server says more
+	}
+	l.sent += int64(b.Rows())
+	return nil
+}
+
+func (l *loader) LoadText(r io.Reader) error {
+	if err := l.finish(); err != nil {
+		return err
+	}
+	if err := l.takes(); err != nil {
+		return err
+	}
+	in := &input{r: r}
+	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.t.copySQL())
+	in.end()
+	if in.err != nil {
+		return l.fail(in.err)
+	}
+	if err != nil {
+		return l.fail(l.s.rowFailed(l.t.ctx, l.t.target, err))
+	}
+	l.count(tag.RowsAffected())
+	return nil
+}
+
+// input is a reader that is not used after its end, and remembers its error.
+type input struct {
+	mu    sync.Mutex
+	r     io.Reader
+	ended bool
+	err   error // except io.EOF
+}
+
+func (in *input) Read(p []byte) (int, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.ended {
+		return 0, io.ErrClosedPipe
+	}
+	n, err := in.r.Read(p)
+	if err != nil && err != io.EOF {
+		in.err = err
+	}
+	return n, err
+}
+
+// end waits for a Read that is under way. A lost connection does not end it.
+func (in *input) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+}
+
+// feed is a COPY that runs in a goroutine of its own and takes what is written.
+type feed struct {
+	w     *io.PipeWriter
+	ended chan struct{}
+	rows  int64
+	err   error // of the server
+}
+
+func (l *loader) feed() *feed {
+	r, w := io.Pipe()
+	f := &feed{w: w, ended: make(chan struct{})}
+	go func() {
+		defer close(f.ended)
+		tag, err := l.s.conn.CopyFrom(l.t.ctx, r, l.t.copySQL())
+		f.rows, f.err = tag.RowsAffected(), err
+		_ = r.CloseWithError(io.ErrClosedPipe) // always nil
+	}()
+	return f
+}
+
+// finish ends the COPY that takes batches.
+func (l *loader) finish() error {
+	f := l.running
+	if f == nil {
+		return l.err
+	}
+	l.running = nil
+	_ = f.w.Close() // always nil
+	<-f.ended
+	switch {
+	case f.err != nil:
+		return l.fail(l.s.rowFailed(l.t.ctx, l.t.target, f.err))
+	case l.err != nil:
+		return l.err
+	case f.rows != l.sent:
+		return l.fail(&sink.CountError{Table: l.t.target.name(), Sent: l.sent, Counted: f.rows})
+	}
+	l.count(f.rows)
+	return nil
+}
+
+func (l *loader) count(rows int64) {
+	l.rows += rows
+	l.arrived += rows
+}
+
+func (l *loader) Flush() (int64, error) {
+	if l.closed && l.err == nil {
+		return 0, errClosed
+	}
+	err := l.finish()
+	return l.rows, err
+}
+
+func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
+	if _, err := l.Flush(); err != nil {
+		return 0, sum, err
+	}
+	if err := l.ready(); err != nil {
+		return 0, sum, err
+	}
+	if l.t.Conflict != sink.Fail {
+		if err := l.merge(); err != nil {
+			return 0, sum, err
+		}
+	}
+	if err := l.checkDeferred(); err != nil {
+		return 0, sum, l.fail(err)
+	}
+	if l.t.Conflict != sink.Fail {
+		rows, sum, err = l.sumMerged()
+	} else {
+		rows, sum, err = l.sumOwn()
+	}
+	if err != nil {
+		return 0, sink.Sum{}, l.fail(err)
+	}
+	return rows, sum, nil
+}
+
+// readBack has the server print the rows of a query, or of a table with its columns.
+func (l *loader) readBack(from string) (*lines, error) {
+	var adder lines
+	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT csv)")
+	switch {
+	case err != nil:
+		return nil, l.s.failed(l.t.ctx, "reading table "+l.t.target.sql+" back", err)
+	case tag.RowsAffected() != adder.rows:
+		return nil, fmt.Errorf("postgres: reading table %s back: %w", l.t.target.sql,
+			&source.CountError{Received: adder.rows, Confirmed: tag.RowsAffected()})
+	}
+	return &adder, nil
+}
+
+// lines adds up lines, each of which the server sends in a message of its own.
+type lines struct {
+	rowsum.Adder
+	rows int64
+}
+
+func (a *lines) Write(line []byte) (int, error) {
+	a.Line(line)
+	a.rows++
+	return len(line), nil
+}
+
+// sumOwn reads the rows of this loader back.
+func (l *loader) sumOwn() (rows int64, sum sink.Sum, err error) {
+	from := l.t.target.sql + " (" + list(l.t.columns) + ")"
+	if !l.t.whole || l.t.target.kind != "r" || len(l.t.columns) == 0 {
+		own, err := l.own()
+		if err != nil {
+			return 0, sum, err
+		}
+		from = "(" + l.ownSQL(own) + ")"
+	}
+	read, err := l.readBack(from)
+	if err != nil {
+		return 0, sum, err
+	}
+	return read.rows, read.Sum, nil
+}
+
+// own is a condition for the rows that the transaction has written.
+func (l *loader) own() (string, error) {
+	if err := l.s.writes(l.t.ctx); err != nil {
+		return "", err
+	}
+	return l.s.own()
+}
+
+// ownSQL reads these rows.
+func (l *loader) ownSQL(own string) string {
+	return "SELECT " + list(l.t.columns) + " FROM " + l.t.target.sql + " WHERE " + own
+}
+
+func (l *loader) EndPart(p sink.Part) error {
+	rows, err := l.Flush()
+	if err != nil {
+		return err
+	}
+	if err := l.ready(); err != nil { // a part may have no rows
+		return err
+	}
+	if rows != p.Rows {
+		return l.fail(&sink.CountError{Table: l.t.target.name(), Part: p.Name, Sent: p.Rows, Counted: rows})
+	}
+	if l.t.Ledger != nil {
+		if err := l.s.record(l.t.ctx, l.t.plan, p); err != nil {
+			return l.fail(err)
+		}
+	}
+	if l.t.EachPart {
+		if err := l.commitPart(); err != nil {
+			return l.fail(err)
+		}
+	}
+	l.rows = 0
+	return nil
+}
+
+func (l *loader) commitPart() error {
+	if l.t.Conflict != sink.Fail {
+		if err := l.merge(); err != nil {
+			return err
+		}
+	}
+	if err := l.checkDeferred(); err != nil {
+		return err
+	}
+	if err := l.s.writes(l.t.ctx); err != nil {
+		return err
+	}
+	return l.s.commit(l.t.ctx, l.t.db.config)
+}
+
+// checkDeferred has the server check constraints and fire triggers that are deferred to the end of the transaction.
+// Triggers may change the rows.
+func (l *loader) checkDeferred() error {
+	if err := l.s.exec(l.t.ctx, "SET CONSTRAINTS ALL IMMEDIATE"); err != nil {
+		return l.s.rowFailed(l.t.ctx, l.t.target, err)
+	}
+	return nil
+}
+
+func (l *loader) Close() (int64, error) {
+	if l.closed {
+		return 0, l.err
+	}
+	rows, err := l.Flush()
+	switch {
+	case err != nil:
+	case l.t.EachPart && rows > 0:
+		err = l.fail(errors.New("postgres: each part is committed, but the last rows are in none"))
+	case l.t.Conflict != sink.Fail && !l.t.EachPart:
+		err = l.merge()
+	}
+	l.closed = true
+	return rows, err
+}
+
+// end stops what is running. The caller does not use the loader meanwhile.
+func (l *loader) end() {
+	if f := l.running; f != nil {
+		_ = f.w.CloseWithError(errEnded) // always nil
+		<-f.ended
+		l.running = nil
+	}
+	l.closed = true
+	_ = l.fail(errEnded)
+	l.text = nil
+}

@@ -1,0 +1,220 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"culvert/sink"
+	"culvert/source"
+)
+
+// plan is how a table is filled.
+type plan struct {
+	sink.Filling
+	target  *target
+	swap    *swap           // nil unless a new table takes the place of the one that is there
+	columns []source.Column // of the rows
+	wanted  int             // loaders
+	alone   string          // why there are not more loaders
+	omitted []string        // of the definition of a table that is made
+	later   []string        // of it, after its rows: see Finish
+}
+
+// lookAt finds the table and decides how it is filled. The table is not yet locked.
+func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*plan, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	p := &plan{Filling: f, wanted: max(1, f.Loaders)}
+	if err := s.find(ctx, name, p); err != nil {
+		return nil, err
+	}
+	t := p.target
+	if f.Conflict != sink.Fail {
+		t.copied = arrivals
+	}
+	if p.wanted > 1 && !f.EachPart {
+		p.alone = aloneFor(p.Filling)
+	}
+	if p.alone != "" {
+		p.wanted = 1
+	}
+	if f.Existing == sink.Swap {
+		if err := s.planSwap(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if f.Existing == sink.Truncate {
+		if err := s.mayTruncate(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	if p.Create != nil {
+		if _, err := beforeSQL(t, p.Create); err != nil {
+			return nil, err
+		}
+	}
+	return p, p.choose()
+}
+
+// find looks for the table, or for the one that is to be made.
+func (s *session) find(ctx context.Context, name string, p *plan) (err error) {
+	if p.Create != nil {
+		return s.findNew(ctx, name, p)
+	}
+	if p.target, err = s.findTarget(ctx, name); err != nil {
+		return err
+	}
+	return s.check(ctx, p.target)
+}
+
+// aloneFor is why a filling in one step has one connection, or "".
+func aloneFor(f sink.Filling) string {
+	switch {
+	case f.Create != nil:
+		return "a table is made and filled in one transaction"
+	case f.Conflict != sink.Fail:
+		return "rows that may be in conflict with others are added by one connection"
+	case f.Existing == sink.Append:
+		return "rows that are added to others, all or none, are those of one transaction"
+	case f.Existing == sink.Truncate:
+		return "a table is truncated and filled in one transaction"
+	}
+	return ""
+}
+
+// choose looks up the columns of the rows and of the key.
+func (p *plan) choose() (err error) {
+	if p.columns, err = p.target.choose(p.Columns); err != nil {
+		return err
+	}
+	if _, err = p.target.choose(p.Key); err != nil {
+		return err
+	}
+	for _, name := range p.Key {
+		if !slices.ContainsFunc(p.columns, func(c source.Column) bool { return c.Name == name }) {
+			return fmt.Errorf("postgres: table %s: the rows have no column %q, which is of the key", p.target.sql, name)
+		}
+	}
+	return nil
+}
+
+// freezes reports whether rows can be written as VACUUM would leave them.
+func (p *plan) freezes() bool {
+	fresh := p.Existing == sink.Truncate || p.Create != nil || p.swap != nil && p.swap.alone
+	return fresh && p.target.kind == "r" && p.Conflict == sink.Fail &&
+		!p.EachPart
+}
+
+// copySQL is the statement that adds rows.
+func (p *plan) copySQL() string {
+	into := p.target.sql
+	if p.Conflict != sink.Fail {
+		into = arrivalsSQL
+	}
+	sql := "COPY " + into
+	if len(p.columns) > 0 {
+		sql += " (" + list(p.columns) + ")"
+	}
+	if p.freezes() {
+		return sql + " FROM STDIN (FORMAT csv, FREEZE)"
+	}
+	return sql + " FROM STDIN (FORMAT csv)"
+}
+
+// lockMode is the lock under which one connection fills the table.
+func (p *plan) lockMode() string {
+	switch {
+	case p.swap != nil:
+		return "SHARE ROW EXCLUSIVE"
+	case p.EachPart || p.wanted > 1 || p.Existing == sink.Append:
+		return "ROW EXCLUSIVE"
+	case p.Existing == sink.Truncate:
+		return "ACCESS EXCLUSIVE"
+	}
+	return "SHARE ROW EXCLUSIVE"
+}
+
+// steps are the statements that change the database.
+func (p *plan) steps() []string {
+	if p.swap != nil {
+		return p.swapSteps()
+	}
+	var steps []string
+	if p.Ledger != nil {
+		steps = append(steps, ledgerSQL(p.Ledger))
+	}
+	if p.Create != nil {
+		before, _ := beforeSQL(p.target, p.Create) // lookAt has returned its error
+		steps = append(steps, before...)
+	} else {
+		steps = append(steps, lockSQL(p.target, p.lockMode()))
+	}
+	if p.Existing == sink.Truncate {
+		steps = append(steps, truncateSQL(p.target))
+	}
+	if p.Conflict != sink.Fail {
+		steps = append(steps, p.arrivalsSQL())
+	}
+	steps = append(steps, p.copySQL())
+	if p.Conflict != sink.Fail {
+		steps = append(steps, p.mergeSQL())
+	}
+	if p.Create != nil {
+		steps = append(steps, afterSQL(p.target, p.Create)...)
+	}
+	return append(steps, "COMMIT")
+}
+
+func truncateSQL(t *target) string { return "TRUNCATE TABLE " + t.only() }
+
+// objectSQL identifies the table $1 among all of all servers.
+const objectSQL = `
+SELECT s.system_identifier || '/' || d.oid || '/' || $1::text
+FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`
+
+// Plan says what Table would do. It asks for no lock that others would notice.
+func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan, error) {
+	if err := db.begin(ctx, f); err != nil {
+		return sink.Plan{}, err
+	}
+	defer db.session.rollback()
+	p, err := db.session.lookAt(ctx, name, f)
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	switch {
+	case p.Create != nil:
+	case f.Existing == sink.Refuse:
+		_, err = db.session.mustBeEmpty(ctx, p)
+	case f.Existing == sink.Append:
+		_, err = db.session.mustHaveLoaded(ctx, p)
+	}
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	rows, err := strconv.ParseInt(p.target.rows, 10, 64)
+	if err != nil {
+		return sink.Plan{}, errAnswer
+	}
+	var heirs []sink.Heir
+	if p.Create == nil {
+		if heirs, err = db.session.heirs(ctx, p.target, f.Existing); err != nil {
+			return sink.Plan{}, err
+		}
+	}
+	// The right to call the function may be missing, which ends the transaction, so it is asked last.
+	object := ""
+	if p.Create == nil {
+		object, err = db.session.one(ctx, objectSQL, p.target.oid)
+	}
+	if err != nil && db.session.conn.IsClosed() {
+		return sink.Plan{}, db.session.failed(ctx, "identifying the server", err)
+	}
+	return sink.Plan{
+		Table: p.target.name(), Columns: p.columns, Object: object, Exists: p.Create == nil, Rows: rows,
+		Heirs: heirs, Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted, Later: p.later, Steps: p.steps(),
+	}, nil
+}

@@ -1,0 +1,261 @@
+package fill
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"culvert/postgres/internal/wire"
+	"culvert/sink"
+)
+
+// readBuffer is the size of reads from the network. Sum reads much.
+const readBuffer = 64 << 10
+
+// lockTimeout is how long statements wait for locks, unless the filling says otherwise.
+const lockTimeout = 10 * time.Second
+
+// session is a connection that is in a transaction, or between two.
+type session struct {
+	conn *pgconn.PgConn
+
+	searchPath string        // the setting of the user
+	schemas    string        // the schemas of the search path, in order, as a name[]
+	pid        string        // of the server's process
+	xid        string        // of the transaction, once it has written; ""
+	redact     bool          // errors have no values
+	timeout    time.Duration // of waiting for a lock
+}
+
+func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
+	config = config.Copy()
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(bufio.NewReaderSize(r, readBuffer), w)
+	}
+	conn, err := wire.Connect(ctx, config, grace)
+	if failed, ok := errors.AsType[*wire.ConnectError](err); ok {
+		return nil, unavailable(failed.Error(), failed)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &session{conn: conn}, nil
+}
+
+// beginSQL begins a transaction with the settings under which package read reads, as far as they concern the meaning
+// of the text of values, and those under which any XML, NULL in arrays, and expressions are read as they were printed.
+// They end with the transaction, so they also work behind a connection pooler. transaction_timeout is new in PostgreSQL
+// 17. The user's session_replication_role stays: whoever sets it wants no triggers and no checks of foreign keys.
+const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED;
+SET LOCAL TimeZone = 'UTC';
+SET LOCAL DateStyle = 'ISO';
+SET LOCAL IntervalStyle = 'postgres';
+SET LOCAL lc_monetary = 'C';
+SET LOCAL extra_float_digits = 3;
+SET LOCAL bytea_output = 'hex';
+SET LOCAL xmloption = 'content';
+SET LOCAL array_nulls = on;
+SET LOCAL transform_null_equals = off;
+SET LOCAL exit_on_error = off;
+SET LOCAL quote_all_identifiers = off;
+SET LOCAL standard_conforming_strings = on;
+SET LOCAL row_security = off;
+SET LOCAL statement_timeout = 0;
+SET LOCAL idle_in_transaction_session_timeout = 0;
+SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
+WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
+SET LOCAL client_encoding = '%s';
+SET LOCAL lock_timeout = %d;
+SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true), pg_catalog.pg_backend_pid(),
+	pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_is_in_recovery()`
+
+// begin begins a transaction, in place of one that is open.
+func (s *session) begin(ctx context.Context, f sink.Filling) error {
+	s.rollback()
+	s.xid, s.redact, s.timeout = "", f.Redact, timeoutOf(f)
+	// A server in SQL_ASCII does not convert text to UTF-8, but refuses text that is not valid UTF-8.
+	encoding := "UTF8"
+	if s.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
+		encoding = "SQL_ASCII"
+	}
+	results, err := s.conn.Exec(ctx, fmt.Sprintf(beginSQL, encoding, s.timeout.Milliseconds())).ReadAll()
+	var rows [][][]byte
+	if len(results) > 0 {
+		rows = results[len(results)-1].Rows
+	}
+	if err == nil && (len(rows) != 1 || len(rows[0]) != 5) {
+		err = errAnswer
+	}
+	if err != nil {
+		return s.failed(ctx, "beginning a transaction", err)
+	}
+	switch readOnly, isStandby := string(rows[0][3]) == "on", string(rows[0][4]) == "t"; {
+	case isStandby:
+		return fmt.Errorf("postgres: %w: the server is a standby", sink.ErrReadOnly)
+	case readOnly:
+		return fmt.Errorf("postgres: %w: default_transaction_read_only is on", sink.ErrReadOnly)
+	}
+	s.searchPath, s.schemas, s.pid = string(rows[0][0]), string(rows[0][1]), string(rows[0][2])
+	return nil
+}
+
+func timeoutOf(f sink.Filling) time.Duration {
+	if f.LockTimeout <= 0 {
+		return lockTimeout
+	}
+	return max(f.LockTimeout, time.Millisecond)
+}
+
+var errAnswer = errors.New("the server sent an unexpected answer")
+
+// query runs a statement of this package and returns its rows as text. During the statement, the search path has only
+// the system's schema, so that no operator, type or relation of others is found before the system's.
+func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
+	values := make([][]byte, len(parameters))
+	for i, parameter := range parameters {
+		values[i] = []byte(parameter)
+	}
+	var batch pgconn.Batch // one round trip
+	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
+	batch.ExecParams(sql, values, nil, nil, nil)
+	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
+		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
+	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(results) != 3 {
+		return nil, errAnswer
+	}
+	for _, row := range results[1].Rows {
+		if len(row) != columns {
+			return nil, errAnswer
+		}
+	}
+	return results[1].Rows, nil
+}
+
+// one is query for a statement that returns one value.
+func (s *session) one(ctx context.Context, sql string, parameters ...string) (string, error) {
+	rows, err := s.query(ctx, 1, sql, parameters...)
+	if err == nil && len(rows) != 1 {
+		err = errAnswer
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(rows[0][0]), nil
+}
+
+// exec runs statements, with the search path of the user.
+func (s *session) exec(ctx context.Context, sql string) error { return s.conn.Exec(ctx, sql).Close() }
+
+// params runs a statement with parameters, with the search path of the user.
+func (s *session) params(ctx context.Context, sql string, parameters ...string) *pgconn.Result {
+	values := make([][]byte, len(parameters))
+	for i, parameter := range parameters {
+		values[i] = []byte(parameter)
+	}
+	return s.conn.ExecParams(ctx, sql, values, nil, nil, nil).Read()
+}
+
+// writes asks for the number of the transaction, which gives it one, so that it can be looked up later.
+func (s *session) writes(ctx context.Context) error {
+	if s.xid != "" {
+		return nil
+	}
+	xid, err := s.one(ctx, "SELECT pg_catalog.txid_current()")
+	if err != nil {
+		return s.failed(ctx, "asking for the transaction", err)
+	}
+	s.xid = xid
+	return nil
+}
+
+// own is a condition for the rows that the transaction has added. Its number is known.
+func (s *session) own() (string, error) {
+	xid, err := strconv.ParseUint(s.xid, 10, 64)
+	if err != nil {
+		return "", errAnswer
+	}
+	return "xmin OPERATOR(pg_catalog.=) '" + strconv.FormatUint(xid&(1<<32-1), 10) + "'::pg_catalog.xid", nil
+}
+
+// rollback ends the transaction, if one is open. It takes grace at most. An error leaves the connection closed, which
+// also ends the transaction.
+func (s *session) rollback() {
+	if s.conn.IsClosed() || s.conn.TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	if err := s.exec(ctx, "ROLLBACK"); err != nil {
+		s.close()
+	}
+}
+
+func (s *session) close() { wire.Close(s.conn, "ROLLBACK", grace) }
+
+// commit commits the transaction. If the connection is lost meanwhile, it asks the server what has become of it.
+func (s *session) commit(ctx context.Context, config *pgconn.Config) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("postgres: committing: %w", err)
+	}
+	results, err := s.conn.Exec(ctx, "COMMIT").ReadAll()
+	switch {
+	case err == nil && len(results) == 1 && results[0].CommandTag.String() == "COMMIT":
+		return nil
+	case err == nil:
+		return errors.New("postgres: the server rolled the transaction back instead of committing it")
+	}
+	failed := s.failed(ctx, "committing", err)
+	if !s.conn.IsClosed() || s.xid == "" {
+		return failed
+	}
+	switch status := outcome(context.WithoutCancel(ctx), config, s.xid); status {
+	case "committed":
+		return nil
+	case "aborted":
+		return failed
+	}
+	return fmt.Errorf("%w: %w", sink.ErrUnconfirmed, failed)
+}
+
+// outcome asks for the status of a transaction over a new connection, for as long as grace. It returns "" if there is
+// no answer.
+func outcome(ctx context.Context, config *pgconn.Config, xid string) string {
+	ctx, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	next := time.NewTicker(100 * time.Millisecond)
+	defer next.Stop()
+	for {
+		if status := askOutcome(ctx, config, xid); status == "committed" || status == "aborted" {
+			return status
+		}
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return ""
+		}
+	}
+}
+
+func askOutcome(ctx context.Context, config *pgconn.Config, xid string) string {
+	s, err := connect(ctx, config)
+	if err != nil {
+		return "" // the server may be starting
+	}
+	defer s.close()
+	result := s.conn.ExecParams(ctx, "SELECT pg_catalog.txid_status($1)", [][]byte{[]byte(xid)}, nil, nil, nil).Read()
+	if result.Err != nil || len(result.Rows) != 1 || len(result.Rows[0]) != 1 {
+		return ""
+	}
+	return string(result.Rows[0][0])
+}

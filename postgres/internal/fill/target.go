@@ -1,0 +1,210 @@
+package fill
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/source"
+)
+
+// target is the table that is filled.
+type target struct {
+	oid    string
+	schema string
+	sql    string // its name with its schema, for statements
+	shown  string // the same for errors, if it is another one
+	kind   string // of pg_class.relkind: r or p
+
+	copied string   // the name of the table that COPY fills, without a schema, as the server says it in errors
+	all    []column // all its columns
+	rows   string   // about how many it has
+}
+
+// name is the name for errors.
+func (t *target) name() string { return cmp.Or(t.shown, t.sql) }
+
+// only is the table without those that inherit from it, which are tables of their own, but with its partitions.
+func (t *target) only() string {
+	if t.kind == "p" {
+		return t.sql
+	}
+	return "ONLY " + t.sql
+}
+
+type column struct {
+	source.Column
+	generated bool
+}
+
+// visible is true if the name of a relation c in a schema n, without a schema, means this relation on the user's search
+// path, $2.
+const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL AND NOT EXISTS (
+	SELECT FROM pg_catalog.pg_class c2 JOIN pg_catalog.pg_namespace n2 ON n2.oid = c2.relnamespace
+	WHERE c2.relname = c.relname AND pg_catalog.array_position($2::name[], n2.nspname)
+		< pg_catalog.array_position($2::name[], n.nspname)))`
+
+// targetSQL finds relations by the text $1, as package read does: by their name as it is, with a schema or without,
+// or as SQL reads it. Visible ones come first.
+const (
+	targetSQL = `
+SELECT c.oid, n.nspname, c.relname, c.relkind, greatest(c.reltuples, 0)::int8
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
+	exactlyNamed = `(c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
+ORDER BY (c.relname = $1::text AND ` + visible + `) DESC`
+	namedAsSQL = `
+	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND ` + visible + `
+	OR ARRAY[n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text)
+	OR ARRAY[pg_catalog.current_database()::text, n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text))`
+	knownSQL = `
+SELECT CASE WHEN ` + visible + ` THEN '' ELSE n.nspname || '.' END || c.relname AS known
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition
+	AND n.nspname <> 'information_schema' AND NOT pg_catalog.starts_with(n.nspname::text, 'pg_')
+ORDER BY pg_catalog.abs(pg_catalog.length(c.relname::text) - pg_catalog.length($1::text)), known LIMIT 1000`
+)
+
+var kinds = map[string]string{"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+
+// findTarget finds the table that a name stands for. If it returns an error, the transaction may have failed.
+func (s *session) findTarget(ctx context.Context, name string) (*target, error) {
+	doing := "table " + strconv.Quote(name)
+	found, err := s.query(ctx, 5, targetSQL+exactlyNamed, name, s.schemas)
+	if err == nil && len(found) == 0 {
+		found, err = s.findAsSQL(ctx, name)
+	}
+	if err != nil {
+		return nil, s.failed(ctx, doing, err)
+	}
+	if len(found) == 0 {
+		return nil, s.unknown(ctx, name)
+	}
+	row := found[0]
+	if kind := kinds[string(row[3])]; kind != "" {
+		return nil, fmt.Errorf("postgres: %s is %s, which cannot be loaded", doing, kind)
+	}
+	schema, table := string(row[1]), string(row[2])
+	return &target{
+		oid: string(row[0]), schema: schema, sql: quote(schema) + "." + quote(table), kind: string(row[3]),
+		copied: table, rows: string(row[4]),
+	}, nil
+}
+
+// findAsSQL reads a name as SQL does. A text that is not a name of SQL names nothing.
+func (s *session) findAsSQL(ctx context.Context, name string) ([][][]byte, error) {
+	if err := s.exec(ctx, "SAVEPOINT culvert"); err != nil {
+		return nil, err
+	}
+	found, err := s.query(ctx, 5, targetSQL+namedAsSQL, name, s.schemas)
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeInvalidParameterValue {
+		err = s.exec(ctx, "ROLLBACK TO SAVEPOINT culvert")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, s.exec(ctx, "RELEASE SAVEPOINT culvert") // COPY FREEZE permits none
+}
+
+func (s *session) unknown(ctx context.Context, name string) error {
+	found, err := s.query(ctx, 1, knownSQL, name, s.schemas)
+	if err != nil {
+		return s.failed(ctx, "listing the tables", err)
+	}
+	unknown := &source.UnknownError{What: "table", Name: name}
+	for _, row := range found {
+		unknown.Known = append(unknown.Known, string(row[0]))
+	}
+	slices.Sort(unknown.Known)
+	return unknown
+}
+
+// lock locks the table, and reads its columns, which then do not change.
+func (s *session) lock(ctx context.Context, t *target, mode string) error {
+	if err := s.exec(ctx, lockSQL(t, mode)); err != nil {
+		return s.failed(ctx, "locking table "+t.sql, err)
+	}
+	return s.check(ctx, t)
+}
+
+func lockSQL(t *target, mode string) string { return "LOCK TABLE " + t.sql + " IN " + mode + " MODE" }
+
+// baseSQL is the type of a column a: of a domain, the one that it is made of, whose values it takes.
+const baseSQL = `(
+	WITH RECURSIVE base(type, modifier, depth) AS (
+		SELECT a.atttypid, a.atttypmod, 0
+		UNION ALL SELECT t.typbasetype, t.typtypmod, depth + 1
+		FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
+	SELECT pg_catalog.format_type(type, modifier) FROM base ORDER BY depth DESC LIMIT 1)`
+
+// check reads the columns of a table, and fails if its name now means another one.
+func (s *session) check(ctx context.Context, t *target) error {
+	found, err := s.query(ctx, 4, `
+SELECT a.attname, `+baseSQL+`, a.attgenerated <> '', c.oid
+FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_attribute a
+	ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+WHERE c.oid = pg_catalog.to_regclass($1::text) ORDER BY a.attnum`, t.sql)
+	if err != nil {
+		return s.failed(ctx, "reading the columns of table "+t.sql, err)
+	}
+	if len(found) == 0 || string(found[0][3]) != t.oid {
+		return fmt.Errorf("postgres: table %s was replaced in this moment; begin again", t.sql)
+	}
+	t.all = nil
+	for _, row := range found {
+		if row[0] != nil { // otherwise it has no columns
+			t.all = append(t.all, column{
+				source.Column{Name: string(row[0]), Type: string(row[1])}, string(row[2]) == "t",
+			})
+		}
+	}
+	return nil
+}
+
+// choose returns the columns with the given names, or all that are not generated.
+func (t *target) choose(names []string) ([]source.Column, error) {
+	var chosen []source.Column
+	if len(names) == 0 {
+		for _, c := range t.all {
+			if !c.generated {
+				chosen = append(chosen, c.Column)
+			}
+		}
+		return chosen, nil
+	}
+	for _, name := range names {
+		at := slices.IndexFunc(t.all, func(c column) bool { return c.Name == name })
+		switch {
+		case at < 0:
+			unknown := &source.UnknownError{What: "column", Name: name}
+			for _, c := range t.all {
+				unknown.Known = append(unknown.Known, c.Name)
+			}
+			return nil, unknown
+		case t.all[at].generated:
+			return nil, fmt.Errorf("postgres: table %s: column %q is generated, and takes no values", t.sql, name)
+		case slices.Contains(chosen, t.all[at].Column):
+			return nil, fmt.Errorf("postgres: table %s: column %q is named twice", t.sql, name)
+		}
+		chosen = append(chosen, t.all[at].Column)
+	}
+	return chosen, nil
+}
+
+// list returns the names of columns as SQL.
+func list(columns []source.Column) string {
+	names := make([]string, len(columns))
+	for i, c := range columns {
+		names[i] = quote(c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// quote writes a name as an SQL identifier.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

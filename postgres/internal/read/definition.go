@@ -1,0 +1,217 @@
+package read
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"culvert/postgres/internal/wire"
+	"culvert/source"
+)
+
+var _ source.Definer = (*DB)(nil)
+
+// Define returns the definition of a table, partitioned table or child. Of views and foreign tables, it has only the
+// columns. A partitioned table is defined as if it had none, and a child as if it had no parent.
+//
+// The catalogs are read in the transaction, but the server prints constraints, indexes and expressions with the current
+// names of what they refer to. Those of a table cannot change while it is locked.
+//
+// A definition in a database of SQL_ASCII that has other text than UTF-8 is an error, since it would become another
+// one.
+//
+// The numbers of sequences that the user may not read are not known.
+func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	s := db.session
+	r, err := s.findRelation(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if s.definitions == "" {
+		name := "culvert_" + strconv.FormatInt(time.Now().UnixNano(), 36)
+		if _, err := s.query(ctx, 0, "PREPARE "+name+" AS "+definitionSQL); err != nil {
+			return nil, s.failed(ctx, r.String(), err)
+		}
+		s.definitions, s.end = name, s.end+"; DEALLOCATE "+name
+	}
+	found, err := s.query(ctx, 1, "EXECUTE "+s.definitions+" ('"+r.oid+"')")
+	if err == nil && len(found) != 1 {
+		err = errAnswer
+	}
+	var d struct {
+		source.Definition
+		Readable []bool `json:"readable"` // whether each of the sequences is
+	}
+	if err == nil {
+		err = json.Unmarshal(found[0][0], &d)
+	}
+	if err == nil && !utf8.Valid(found[0][0]) {
+		return nil, fmt.Errorf("postgres: %s: the text of its %s is not UTF-8, as a manifest has to be; "+
+			"export the table by itself, into one file", r, brokenOf(&d.Definition))
+	}
+	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
+	var sequences []*source.Sequence
+	for i := range min(len(d.Sequences), len(d.Readable)) {
+		if d.Readable[i] {
+			sequences = append(sequences, &d.Sequences[i])
+		}
+	}
+	if err == nil {
+		err = s.readSequences(ctx, sequences)
+	}
+	if err != nil {
+		return nil, s.failed(ctx, r.String(), err)
+	}
+	return &d.Definition, nil
+}
+
+// brokenOf names the first thing in a definition whose text was not UTF-8, so that JSON has replaced some of it.
+func brokenOf(d *source.Definition) string {
+	broken := func(texts ...string) bool {
+		return strings.ContainsRune(strings.Join(texts, ""), utf8.RuneError)
+	}
+	for _, c := range d.Columns {
+		if broken(c.Name, c.Type, c.Default, c.Expression, c.Collation, c.Comment) {
+			return "column " + strconv.Quote(c.Name)
+		}
+	}
+	for _, c := range d.Constraints {
+		if broken(c.Name, c.Definition) {
+			return "constraint " + strconv.Quote(c.Name)
+		}
+	}
+	for _, i := range d.Indexes {
+		if broken(i.Name, i.Definition) {
+			return "index " + strconv.Quote(i.Name)
+		}
+	}
+	for _, s := range d.Sequences {
+		if broken(s.Name) {
+			return "sequence " + strconv.Quote(s.Name)
+		}
+	}
+	return "comment"
+}
+
+// readSequences reads the last numbers of sequences, and keeps no lock of them: a function that returns them would lock
+// the sequences to the end of the transaction. If the server refuses one, such as an unlogged one on a standby, each is
+// read alone.
+func (s *session) readSequences(ctx context.Context, sequences []*source.Sequence) error {
+	if len(sequences) == 0 {
+		return nil
+	}
+	selects := make([]string, len(sequences))
+	for i, sequence := range sequences {
+		selects[i] = fmt.Sprintf("SELECT %d, last_value, is_called::int FROM %s", i, sequence.Name)
+	}
+	found, err := s.probeQuery(ctx, 3, strings.Join(selects, " UNION ALL ")+" ORDER BY 1")
+	if wire.IsRefusal(ctx, err) {
+		for i := 0; i < len(sequences) && len(sequences) > 1; i++ {
+			if err := s.readSequences(ctx, sequences[i:i+1]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err == nil && len(found) != len(sequences) {
+		err = errAnswer
+	}
+	for i, row := range found {
+		var place, last, called int64
+		if err == nil {
+			err = scanInts([][][]byte{row}, &place, &last, &called)
+		}
+		switch {
+		case err != nil:
+		case called != 0:
+			sequences[i].Last = &last
+		default:
+			sequences[i].Next = &last
+		}
+	}
+	return err
+}
+
+// definitionSQL returns the definition of the relation $1 as JSON, and for each of its sequences whether it can be
+// read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
+// Planning it takes longer than running it, so it is prepared once.
+const definitionSQL = `
+SELECT pg_catalog.json_build_object(
+	'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
+	'columns', (` + columnDefinitionsSQL + `),
+	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
+	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
+	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN (` + lacksSQL + `) END,
+	'sequences', s.list, 'readable', s.readable)
+FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = $1::oid`
+
+const columnDefinitionsSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod), 'not_null', a.attnotnull,
+		'default', CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
+		'expression', CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
+		'generated', CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END,
+		'comment', pg_catalog.col_description(a.attrelid, a.attnum),
+		'identity', CASE a.attidentity WHEN 'a' THEN 'always' WHEN 'd' THEN 'by default' END,
+		'collation', CASE WHEN a.attcollation <> t.typcollation THEN (
+			SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(o.collname)
+			FROM pg_catalog.pg_collation o JOIN pg_catalog.pg_namespace n ON n.oid = o.collnamespace
+			WHERE o.oid = a.attcollation) END
+		) ORDER BY a.attnum)
+	FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+	LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef
+	WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped`
+
+const constraintsSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'name', o.conname, 'definition', text.definition,
+		'kind', CASE o.contype WHEN 'p' THEN 'primary key' WHEN 'u' THEN 'unique' WHEN 'c' THEN 'check'
+			WHEN 'x' THEN 'exclude' ELSE 'foreign key' END,
+		'columns', CASE WHEN o.contype IN ('p', 'u', 'f') THEN (
+			SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
+			FROM unnest(o.conkey) WITH ORDINALITY AS k(number, place)
+			JOIN pg_catalog.pg_attribute a ON a.attrelid = o.conrelid AND a.attnum = k.number) END
+		) ORDER BY pg_catalog.strpos('puxcf', o.contype::text), o.conname)
+	FROM pg_catalog.pg_constraint o
+	CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_constraintdef(o.oid) OFFSET 0) AS text(definition)
+	WHERE o.conrelid = c.oid AND o.contype IN ('p', 'u', 'c', 'x', 'f')
+		AND text.definition IS NOT NULL
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint p WHERE p.oid = o.conparentid AND p.conrelid = o.conrelid)`
+
+const indexesSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'name', r.relname, 'unique', i.indisunique, 'definition', text.definition,
+		'columns', CASE WHEN i.indexprs IS NULL AND i.indpred IS NULL THEN (
+			SELECT pg_catalog.json_agg(a.attname ORDER BY k.place)
+			FROM unnest(i.indkey) WITH ORDINALITY AS k(number, place)
+			JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+			WHERE k.place <= i.indnkeyatts) END
+		) ORDER BY r.relname)
+	FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class r ON r.oid = i.indexrelid
+	CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_indexdef(r.oid) OFFSET 0) AS text(definition)
+	WHERE i.indrelid = c.oid AND i.indisvalid AND text.definition IS NOT NULL
+		AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o
+			WHERE o.conindid = i.indexrelid AND o.conrelid = i.indrelid AND o.contype IN ('p', 'u', 'x'))`
+
+const sequencesSQL = `
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
+		'column', a.attname, 'name', pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(r.relname),
+		'type', pg_catalog.format_type(q.seqtypid, NULL),
+		'options', pg_catalog.format('START WITH %s INCREMENT BY %s MINVALUE %s MAXVALUE %s CACHE %s %s', q.seqstart,
+			q.seqincrement, q.seqmin, q.seqmax, q.seqcache, CASE WHEN q.seqcycle THEN 'CYCLE' ELSE 'NO CYCLE' END)
+		) ORDER BY a.attnum, r.relname),
+		pg_catalog.json_agg(coalesce(pg_catalog.has_schema_privilege(n.oid, 'USAGE')
+			AND pg_catalog.has_sequence_privilege(r.oid, 'SELECT'), false) ORDER BY a.attnum, r.relname)
+	FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_class r ON r.oid = d.objid AND r.relkind = 'S'
+	JOIN pg_catalog.pg_sequence q ON q.seqrelid = r.oid
+	JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace
+	JOIN pg_catalog.pg_attribute a ON a.attrelid = d.refobjid AND a.attnum = d.refobjsubid
+	WHERE d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = c.oid AND d.refobjsubid > 0
+		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.deptype IN ('a', 'i')`

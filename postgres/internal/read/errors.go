@@ -1,0 +1,69 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"culvert/internal/sqlsource"
+	"culvert/postgres/internal/wire"
+	"culvert/source"
+)
+
+// failed explains an error of what was being done. It returns nil for nil.
+func (s *session) failed(ctx context.Context, doing string, err error) error {
+	return s.explain(ctx, doing, "", err)
+}
+
+// failedAfter is failed for a statement that has already sent rows.
+func (s *session) failedAfter(ctx context.Context, doing string, rows int64, err error) error {
+	where := ""
+	if rows > 0 {
+		where = fmt.Sprintf(" after %d rows", rows)
+	}
+	return s.explain(ctx, doing, where, err)
+}
+
+// failedAt is failed for a statement of the user, with the position that the server may have reported.
+func (s *session) failedAt(ctx context.Context, doing string, err error) error {
+	place := ""
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Position > 0 {
+		place = fmt.Sprintf(" at character %d", refused.Position)
+	}
+	return s.explain(ctx, doing, place, err)
+}
+
+func (s *session) explain(ctx context.Context, doing, where string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("postgres: %s: %w", doing, ctx.Err())
+	}
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
+		notes := where
+		if refused.Detail != "" {
+			notes += "; detail: " + refused.Detail
+		}
+		if refused.Hint != "" {
+			notes += "; hint: " + refused.Hint
+		}
+		explained := fmt.Errorf("postgres: %s: %w%s", doing, refused, notes)
+		switch {
+		case wire.EndsSession(refused):
+			return sqlsource.Unavailable(explained.Error(), refused)
+		case refused.Code == codeLockNotAvailable:
+			return lockedError{explained}
+		}
+		return explained
+	}
+	_, tooLong := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err)
+	_, miscounted := errors.AsType[*source.CountError](err)
+	if tooLong || miscounted || !s.conn.IsClosed() {
+		return fmt.Errorf("postgres: %s: %w", doing, err)
+	}
+	return sqlsource.Unavailable(fmt.Sprintf("postgres: %s: lost the connection%s: %v", doing, where, err), err)
+}

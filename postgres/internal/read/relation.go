@@ -1,0 +1,174 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/internal/sqlsource"
+	"culvert/postgres/internal/sqltext"
+	"culvert/source"
+)
+
+// relation is a table, or a view or the like that is read like one.
+type relation struct {
+	oid, schema, name string
+	file              string // its filenode; 0 if it has none, or one of the system's
+	kind              string // of pg_class.relkind
+
+	plain bool   // a table without children: COPY reads all of it by itself
+	list  string // the selected columns, as SQL
+	source.Selection
+}
+
+func (r *relation) String() string { return "table " + strconv.Quote(r.schema+"."+r.name) }
+
+// visible is true if the name of a relation c in a schema n, without a schema, means this relation on the user's search
+// path, $2. The function pg_table_is_visible would use the search path of this package's statements.
+const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL AND NOT EXISTS (
+	SELECT FROM pg_catalog.pg_class c2 JOIN pg_catalog.pg_namespace n2 ON n2.oid = c2.relnamespace
+	WHERE c2.relname = c.relname AND pg_catalog.array_position($2::name[], n2.nspname)
+		< pg_catalog.array_position($2::name[], n.nspname)))`
+
+// relationSQL finds tables, partitioned tables, views, materialized views and foreign tables. Visible ones come first.
+const relationSQL = `
+SELECT c.oid, n.nspname, c.relname, c.relname = $1::text AND ` + visible + `,
+	c.relkind = 'r' AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid), c.relfilenode,
+	c.relkind
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
+
+// The name is text, since PostgreSQL would cut a name, also in parse_ident, to 63 bytes. $3 has all that the table's
+// name can be in it, for which there is an index.
+const (
+	exactlyNamed = `
+	c.relname = ANY ($3::name[])
+	AND (c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
+ORDER BY 4 DESC`
+	namedAsSQL = `
+	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND ` + visible + `
+	OR ARRAY[n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text)
+	OR ARRAY[pg_catalog.current_database()::text, n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text))`
+)
+
+// findRelation finds the relation that a name stands for.
+func (s *session) findRelation(ctx context.Context, name string) (*relation, error) {
+	table := "table " + strconv.Quote(name)
+	found, err := s.query(ctx, 7, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
+	if err != nil {
+		return nil, s.failed(ctx, table, err)
+	}
+	if len(found) == 0 {
+		found, err = s.query(ctx, 7, relationSQL+namedAsSQL, name, s.schemas)
+		if err != nil && !isNoName(err) {
+			return nil, s.failed(ctx, table, err)
+		}
+	}
+	if len(found) == 0 {
+		known, err := s.knownRelations(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		return nil, &source.UnknownError{What: "table", Name: name, Known: known}
+	}
+	first := found[0]
+	if visible := string(first[3]) == "t"; len(found) > 1 && !visible {
+		other := found[1]
+		return nil, fmt.Errorf("postgres: %s may mean %s or %s", table,
+			newRelation(first).sqlName(), newRelation(other).sqlName())
+	}
+	return newRelation(first), nil
+}
+
+// newRelation returns the relation of a row of relationSQL.
+func newRelation(row [][]byte) *relation {
+	return &relation{
+		oid: string(row[0]), schema: string(row[1]), name: string(row[2]), file: string(row[5]),
+		kind: string(row[6]), plain: string(row[4]) == "t",
+	}
+}
+
+// relationOf returns the relation with an object identifier, or nil if there is none.
+func (s *session) relationOf(ctx context.Context, oid string) (*relation, error) {
+	found, err := s.query(ctx, 7, relationSQL+"c.oid = $1::text::oid", oid, s.schemas)
+	if err != nil || len(found) == 0 {
+		return nil, s.failed(ctx, "looking for the table of a part", err)
+	}
+	return newRelation(found[0]), nil
+}
+
+// endsOfName returns an array of a name and of all its parts that follow a period.
+func endsOfName(name string) string {
+	const longest = 255 // bytes; no server is built for longer names
+	var ends []string
+	for i := max(0, len(name)-longest); i < len(name); i++ {
+		if i == 0 || name[i-1] == '.' {
+			ends = append(ends, name[i:])
+		}
+	}
+	return sqltext.Array(ends)
+}
+
+// isNoName reports whether parse_ident has refused a text because it is not a valid name.
+func isNoName(err error) bool {
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refused.Code == codeInvalidParameterValue
+}
+
+// knownSQL lists the names of relations for findRelation. If there are too many, it keeps names of a similar length as
+// $1, since a mistyped name is about as long as the right one.
+const knownSQL = `
+SELECT CASE WHEN ` + visible + ` THEN '' ELSE n.nspname || '.' END || c.relname AS known
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT c.relispartition
+	AND ` + ofUsers + `
+ORDER BY pg_catalog.abs(pg_catalog.length(c.relname::text) - pg_catalog.length($1::text)), known LIMIT 1000`
+
+func (s *session) knownRelations(ctx context.Context, name string) ([]string, error) {
+	if err := s.recover(ctx); err != nil {
+		return nil, err
+	}
+	known, err := s.list(ctx, knownSQL, name, s.schemas)
+	if err != nil {
+		return nil, s.failed(ctx, listing, err)
+	}
+	slices.Sort(known)
+	return known, nil
+}
+
+// columns returns the columns of a relation.
+func (s *session) columns(ctx context.Context, r *relation) ([]sqlsource.Column, error) {
+	found, err := s.query(ctx, 3, `
+SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated <> ''
+FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, r.oid)
+	if err != nil {
+		return nil, s.failed(ctx, r.String(), err)
+	}
+	columns := make([]sqlsource.Column, len(found))
+	for i, row := range found {
+		columns[i].Name, columns[i].Type = string(row[0]), string(row[1])
+		columns[i].Generated = string(row[2]) == "t"
+	}
+	return columns, nil
+}
+
+// detaching is true if pg_inherits i is of a partition whose rows no longer come with its parent, such as after an
+// interrupted ALTER TABLE DETACH PARTITION CONCURRENTLY. The column is new in PostgreSQL 14.
+const detaching = `coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::bool, false)`
+
+// withFamily begins a statement on the family of the relation $1: the relation and its children. The planner expects
+// ten thousand rows of it, and would read whole catalogs to join them. LATERAL and OFFSET 0 make it look up single
+// rows.
+const withFamily = `
+WITH RECURSIVE family(oid) AS (
+	SELECT $1::oid
+	UNION SELECT child.oid FROM family f, LATERAL (
+		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = f.oid
+			AND NOT ` + detaching + ` OFFSET 0) AS child(oid))`
+
+// sqlName returns the name for statements.
+func (r *relation) sqlName() string { return sqltext.Quote(r.schema) + "." + sqltext.Quote(r.name) }

@@ -1,0 +1,151 @@
+// Package fill fills tables of SQLite: what package sqlite says about its Sink.
+package fill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/sink"
+	"culvert/source"
+	"culvert/sqlite/internal/dbfile"
+)
+
+const (
+	// lockTimeout is how long to wait for a lock unless the filling says otherwise.
+	lockTimeout = 10 * time.Second
+
+	// cache is the page cache in KiB. SQLite writes pages to the file when it is full, so more saves little.
+	cache = 16 << 10
+)
+
+// DB is an open database file. It must be used by one goroutine at a time.
+type DB struct {
+	path  string
+	conn  *sqlite3.Conn
+	set   bool   // the connection has its settings
+	open  *table // that is being filled, or nil
+	spent error  // why the connection cannot be used any more
+}
+
+var _ sink.Sink = (*DB)(nil)
+
+// Open opens a database file, which must exist. The error is [source.ErrUnavailable] if it does not, or is not a
+// database.
+func Open(path string) (*DB, error) { return open(path, "rw") }
+
+// Create makes a database file, and opens it. It opens a file that exists already.
+func Create(path string) (*DB, error) { return open(path, "rwc") }
+
+func open(path, mode string) (*DB, error) {
+	db := &DB{path: path}
+	if err := db.connect(mode); err != nil {
+		return nil, &failure{path: path, err: err, class: source.ErrUnavailable}
+	}
+	return db, nil
+}
+
+func (db *DB) connect(mode string) (err error) {
+	defer db.catch(&err)
+	conn, err := dbfile.Open(dbfile.File{Path: db.path, Mode: mode})
+	if err != nil {
+		return err
+	}
+	// Temporary data is small, and would be in files that are not encrypted.
+	if err := conn.Exec("PRAGMA temp_store = MEMORY"); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	db.conn = conn
+	return nil
+}
+
+// Close discards the table that is being filled, and closes the file.
+func (db *DB) Close() (err error) {
+	if db.conn == nil {
+		return nil
+	}
+	defer db.catch(&err)
+	if db.open != nil {
+		err = db.open.Discard()
+	}
+	if e := db.conn.Close(); e != nil && db.spent == nil {
+		err = errors.Join(err, &failure{path: db.path, err: e})
+	}
+	db.conn = nil
+	db.spent = &failure{path: db.path, err: errors.New("the database is closed"), class: source.ErrUnavailable}
+	return err
+}
+
+// Analyze updates the statistics of a table.
+func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) (err error) {
+	defer db.catch(&err)
+	if err := db.ready(ctx, f.LockTimeout); err != nil {
+		return err
+	}
+	t, err := db.find(ctx, name)
+	if err != nil {
+		return err
+	}
+	return db.exec(ctx, "ANALYZE main."+sqlite3.QuoteIdentifier(t))
+}
+
+// ready prepares the connection for a call, whose context it takes.
+func (db *DB) ready(ctx context.Context, timeout time.Duration) error {
+	if db.spent != nil {
+		return db.spent
+	}
+	if db.open != nil {
+		return errors.New("sqlite: another table of the database is being filled")
+	}
+	if timeout <= 0 {
+		timeout = lockTimeout
+	}
+	db.conn.SetInterrupt(ctx)
+	if err := db.conn.BusyTimeout(timeout); err != nil {
+		return db.fail(ctx, err)
+	}
+	if db.set {
+		return nil
+	}
+	err := db.exec(ctx, fmt.Sprintf("%s; PRAGMA cache_size = -%d", dbfile.Settings, cache))
+	db.set = err == nil
+	return err
+}
+
+func (db *DB) exec(ctx context.Context, sql string) error {
+	if err := db.conn.Exec(sql); err != nil {
+		return db.fail(ctx, err)
+	}
+	return nil
+}
+
+// texts returns the columns of all rows of a query with the parameters args.
+func (db *DB) texts(ctx context.Context, sql string, args ...string) (all [][]string, err error) {
+	stmt, _, err := db.conn.Prepare(sql)
+	if err != nil {
+		return nil, db.fail(ctx, err)
+	}
+	defer finish(stmt)
+	for i, arg := range args {
+		if err := stmt.BindText(i+1, arg); err != nil {
+			return nil, db.fail(ctx, err)
+		}
+	}
+	for stmt.Step() {
+		row := make([]string, stmt.ColumnCount())
+		for i := range row {
+			row[i] = stmt.ColumnText(i)
+		}
+		all = append(all, row)
+	}
+	if err := stmt.Err(); err != nil {
+		return nil, db.fail(ctx, err)
+	}
+	return all, nil
+}
+
+// finish closes a statement. The driver's Close only repeats the error of the last step.
+func finish(stmt *sqlite3.Stmt) { _ = stmt.Close() }

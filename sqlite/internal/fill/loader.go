@@ -1,0 +1,327 @@
+package fill
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/format"
+	"culvert/internal/rowsum"
+	"culvert/sink"
+	"culvert/sink/grammar"
+	"culvert/source"
+	"culvert/sqlite/internal/valuetext"
+)
+
+// errClosed is the error of a loader that was closed.
+var errClosed = errors.New("sqlite: the loader is closed")
+
+// loader is the one loader of a table.
+type loader struct {
+	table   *table
+	stmt    *sqlite3.Stmt // adds a row
+	several *sqlite3.Stmt // adds a group of rows, or nil
+	probe   *sqlite3.Stmt // adds a row, whatever the filling says of its key, or nil
+	group   int
+	rows    int64 // since the last part
+	taken   int64 // since the last flush
+	closed  bool
+	err     error
+
+	grammars []grammar.Grammar // by column
+}
+
+func (l *loader) finish() {
+	for _, stmt := range []*sqlite3.Stmt{l.stmt, l.several, l.probe} {
+		if stmt != nil {
+			finish(stmt)
+		}
+	}
+	l.stmt, l.several, l.probe = nil, nil, nil
+	if l.err == nil {
+		l.err = errClosed
+	}
+}
+
+// Load adds the rows of a batch.
+func (l *loader) Load(b *source.Batch) (err error) {
+	defer func() {
+		if err != nil && l.err == nil {
+			l.err = err
+		}
+	}()
+	defer l.table.db.catch(&err)
+	if l.err != nil {
+		return l.err
+	}
+	if b.Columns() != len(l.table.affinities) {
+		return fmt.Errorf("sqlite: rows of %d columns, want %d", b.Columns(), len(l.table.affinities))
+	}
+	if err := l.check(b); err != nil {
+		return err
+	}
+	for row := 0; row < b.Rows(); {
+		n, err := l.add(b, row)
+		if err != nil {
+			return err
+		}
+		row += n
+		l.rows += int64(n)
+		l.taken += int64(n)
+	}
+	return nil
+}
+
+// add adds a group of rows, or one row if there are fewer rows or one of them is refused.
+func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
+	if l.several != nil && b.Rows()-row >= l.group {
+		switch err = l.addGroup(b, row); {
+		case err == nil:
+			return l.group, nil
+		case !ofRow(err) || l.table.ended() != nil:
+			return 0, l.table.db.fail(l.table.ctx, err)
+		}
+	}
+	if err = l.bind(l.stmt, 0, b, row); err == nil {
+		err = l.stmt.Exec()
+	}
+	if err == nil && l.table.db.conn.Changes() != 1 {
+		switch conflict, err := l.inConflict(b, row); {
+		case err != nil:
+			return 0, l.table.db.fail(l.table.ctx, err)
+		case !conflict:
+			return 0, &sink.RowError{
+				Table: l.table.plan.Table, Row: l.taken + 1,
+				Err: errors.New("the row was left out, by a trigger or ON CONFLICT"),
+			}
+		}
+	}
+	if err != nil {
+		return 0, l.refused(l.table.ctx, err, l.taken+1, func(column int) string {
+			kind, value := b.AnyValue(row, column)
+			if kind == source.Bytes {
+				return `\x` + hex.EncodeToString(value[:min(len(value), sink.MaxValue)])
+			}
+			return string(value)
+		})
+	}
+	return 1, nil
+}
+
+// inConflict reports whether a row that was not added has a key that the table has, and is to be left out for that.
+// SQLite does not say why it leaves a row out. So the row is added once more, by a statement that fails if the key
+// exists.
+func (l *loader) inConflict(b *source.Batch, row int) (conflict bool, err error) {
+	if !l.table.keeps() {
+		return false, nil
+	}
+	if l.probe == nil {
+		if l.probe, _, err = l.table.db.conn.Prepare(l.table.insertSQL("INSERT OR ABORT", 1)); err != nil {
+			return false, err
+		}
+	}
+	if err := l.bind(l.probe, 0, b, row); err != nil {
+		return false, err
+	}
+	if err := l.table.db.conn.Exec("SAVEPOINT culvert_probe"); err != nil {
+		return false, err
+	}
+	added := l.probe.Exec()
+	code, _ := errors.AsType[sqlite3.ExtendedErrorCode](added)
+	switch code {
+	case sqlite3.CONSTRAINT_UNIQUE, sqlite3.CONSTRAINT_PRIMARYKEY, sqlite3.CONSTRAINT_ROWID:
+		conflict, added = true, nil
+	}
+	return conflict, errors.Join(added,
+		l.table.db.conn.Exec("ROLLBACK TO culvert_probe"), l.table.db.conn.Exec("RELEASE culvert_probe"))
+}
+
+func (l *loader) addGroup(b *source.Batch, row int) error {
+	for i := range l.group {
+		if err := l.bind(l.several, i*b.Columns(), b, row+i); err != nil {
+			return err
+		}
+	}
+	return l.several.Exec()
+}
+
+// bind binds the values of a row to the parameters after the given one.
+func (l *loader) bind(stmt *sqlite3.Stmt, param int, b *source.Batch, row int) error {
+	for column, affinity := range l.table.affinities {
+		kind, value := b.AnyValue(row, column)
+		param++
+		var err error
+		switch {
+		case kind == source.Null:
+			err = stmt.BindNull(param)
+		case kind == source.Bytes:
+			err = stmt.BindBlob(param, value)
+		case affinity != textual && kind == source.Number:
+			err = bindNumber(stmt, param, affinity, value)
+		case affinity != textual && kind == source.Bool:
+			err = stmt.BindBool(param, string(value) == "t")
+		default:
+			err = stmt.BindRawText(param, value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindNumber binds a number as what SQLite prints in these digits, or, where SQLite converts text to a number, as the
+// number, since Go's conversion is exact.
+func bindNumber(stmt *sqlite3.Stmt, param int, a affinity, value []byte) error {
+	if n, ok := integer(value); ok {
+		return stmt.BindInt64(param, n)
+	}
+	number, err := strconv.ParseFloat(string(value), 64)
+	if err != nil && !math.IsInf(number, 0) || number != number {
+		return stmt.BindRawText(param, value)
+	}
+	var text [32]byte
+	if a == numeric || string(valuetext.RealText(text[:0], number)) == string(value) {
+		return stmt.BindFloat(param, number)
+	}
+	return stmt.BindRawText(param, value)
+}
+
+// integer returns the integer whose decimal digits these are, without a plus sign or leading zeros.
+func integer(value []byte) (n int64, ok bool) {
+	digits := value
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	const safe = 18 // digits that fit
+	if len(digits) == 0 || len(digits) > safe+1 || digits[0] == '0' && len(value) > 1 {
+		return 0, false
+	}
+	if len(digits) > safe {
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		return n, err == nil
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) < len(value) {
+		n = -n
+	}
+	return n, true
+}
+
+// Flush returns the number of rows. SQLite has taken each of them when Load returned.
+func (l *loader) Flush() (int64, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	l.taken = 0
+	return l.rows, nil
+}
+
+// EndPart records a part.
+func (l *loader) EndPart(p sink.Part) (err error) {
+	defer func() {
+		if err != nil && l.err == nil {
+			l.err = err
+		}
+	}()
+	t := l.table
+	defer t.db.catch(&err)
+	if _, err := l.Flush(); err != nil {
+		return err
+	}
+	if err := t.ended(); err != nil {
+		return err
+	}
+	if l.rows != p.Rows {
+		return &sink.CountError{Table: t.plan.Table, Part: p.Name, Sent: p.Rows, Counted: l.rows}
+	}
+	l.rows = 0
+	if t.filling.Ledger == nil {
+		return nil
+	}
+	if _, err := t.db.texts(t.ctx, "INSERT INTO "+t.ledger()+` (load, table_name, part, row_count, row_sum, loaded_at)
+		VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))`,
+		t.filling.Ledger.Load, t.name, p.Name, strconv.FormatInt(p.Rows, 10), p.Sum); err != nil {
+		return err
+	}
+	if !t.filling.EachPart {
+		return nil
+	}
+	if err := t.db.exec(t.ctx, commitSQL); err != nil {
+		return err
+	}
+	t.empty = false
+	t.recorded++
+	if err := t.db.exec(t.ctx, beginSQL); err != nil {
+		return err
+	}
+	return t.checkLedger()
+}
+
+// Sum reads the rows back. It can tell them from others if the table was empty when the transaction began.
+func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
+	defer func() {
+		if err != nil && l.err == nil {
+			l.err = err
+		}
+	}()
+	t := l.table
+	defer t.db.catch(&err)
+	if _, err := l.Flush(); err != nil {
+		return 0, sink.Sum{}, err
+	}
+	if !t.empty || t.filling.Conflict != sink.Fail {
+		return 0, sink.Sum{}, fmt.Errorf("sqlite: table %q has other rows too: %w", t.name, errors.ErrUnsupported)
+	}
+	encoder, err := format.CSV{}.Encoder(t.plan.Columns)
+	if err != nil {
+		return 0, sink.Sum{}, err
+	}
+	var names []string
+	for _, c := range t.plan.Columns {
+		names = append(names, sqlite3.QuoteIdentifier(c.Name))
+	}
+	stmt, _, err := t.db.conn.Prepare("SELECT " + strings.Join(names, ", ") + " FROM " + t.sql)
+	if err != nil {
+		return 0, sink.Sum{}, t.db.fail(t.ctx, err)
+	}
+	defer finish(stmt)
+	var lines rowsum.Adder
+	var batch source.Batch
+	var text []byte
+	for batch.Reset(len(names)); stmt.Step(); batch.Reset(len(names)) {
+		if err := valuetext.Append(&batch, stmt, len(names)); err != nil {
+			return 0, sink.Sum{}, t.db.fail(t.ctx, err)
+		}
+		batch.EndRow()
+		if text, err = encoder.AppendRows(text[:0], &batch); err != nil {
+			return 0, sink.Sum{}, err
+		}
+		lines.Line(text)
+		rows++
+	}
+	if err := stmt.Err(); err != nil {
+		return 0, sink.Sum{}, t.db.fail(t.ctx, err)
+	}
+	return rows, lines.Sum, nil
+}
+
+// Close ends the loader.
+func (l *loader) Close() (int64, error) {
+	rows, err := l.Flush()
+	if err == nil {
+		l.closed = true
+		l.finish()
+	}
+	return rows, err
+}

@@ -1,0 +1,311 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/sink"
+	"culvert/source"
+)
+
+// alone is why there is one loader.
+const alone = "SQLite has one writer at a time"
+
+// affinity is what SQLite prefers to store in a column.
+type affinity uint8
+
+const (
+	none    affinity = iota // anything as it is
+	textual                 // TEXT
+	numeric                 // INTEGER or REAL
+)
+
+// affinityOf follows https://sqlite.org/datatype3.html#determination_of_column_affinity.
+func affinityOf(declared string) affinity {
+	declared = strings.ToUpper(declared)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(declared, word) })
+	}
+	switch {
+	case has("INT"):
+		return numeric
+	case has("CHAR", "CLOB", "TEXT"):
+		return textual
+	case declared == "" || declared == "ANY" || has("BLOB"):
+		return none
+	}
+	return numeric
+}
+
+// Plan says what Table would do: see [sink.Sink].
+func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (_ sink.Plan, err error) {
+	defer db.catch(&err)
+	t, err := db.plan(ctx, name, f)
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	if err := t.look(); err != nil {
+		return sink.Plan{}, err
+	}
+	if t.filling.Create == nil {
+		// A key that is none of the table is found out when the statement is compiled.
+		stmt, _, err := db.conn.Prepare(t.insert)
+		if err != nil {
+			return sink.Plan{}, db.fail(ctx, err)
+		}
+		finish(stmt)
+	}
+	t.plan.Steps = slices.Concat([]string{beginSQL}, t.before, []string{t.insert}, t.after(), []string{commitSQL})
+	return t.plan, nil
+}
+
+// plan resolves the names.
+func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, error) {
+	if err := f.Check(); err != nil {
+		return nil, err
+	}
+	if err := db.ready(ctx, f.LockTimeout); err != nil {
+		return nil, err
+	}
+	if err := db.mayWrite(ctx); err != nil {
+		return nil, err
+	}
+	t := &table{db: db, ctx: ctx, filling: f}
+	var err error
+	if f.Create != nil {
+		err = t.resolveNew(name)
+	} else {
+		t.name, err = db.find(ctx, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	path := db.path
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
+	}
+	if absolute, err := filepath.Abs(path); err == nil {
+		path = absolute
+	}
+	t.sql = "main." + sqlite3.QuoteIdentifier(t.name)
+	t.plan = sink.Plan{Table: t.name, Object: path + "\x00" + t.name, Exists: t.filling.Create == nil, Loaders: 1}
+	t.plan.Omitted = t.omitted
+	if f.Loaders > 1 {
+		t.plan.Alone = alone
+	}
+	if err := t.inspect(); err != nil {
+		return nil, err
+	}
+	if err := t.choose(); err != nil {
+		return nil, err
+	}
+	if t.insert, err = t.statement(1); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+const tablesSQL = "SELECT name FROM main.sqlite_schema WHERE type = 'table'"
+
+// find returns the name of a table as the database writes it. It may begin with "main.".
+func (db *DB) find(ctx context.Context, name string) (string, error) {
+	found, err := db.texts(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", name)
+	const main = "main."
+	if err == nil && len(found) == 0 && len(name) > len(main) && strings.EqualFold(name[:len(main)], main) {
+		found, err = db.texts(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", name[len(main):])
+	}
+	if err != nil {
+		return "", err
+	}
+	if len(found) > 0 {
+		return found[0][0], nil
+	}
+	names, err := db.texts(ctx, tablesSQL+` AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
+	if err != nil {
+		return "", err
+	}
+	var known []string
+	for _, row := range names {
+		known = append(known, row[0])
+	}
+	return "", &source.UnknownError{What: "table", Name: name, Known: known}
+}
+
+// These are how SQLite marks columns; those that are generated and stored have a mark of their own.
+const visible, hidden, generated = "0", "1", "2"
+
+// rowid is a column that virtual tables have besides those that SQLite lists.
+const rowid = "rowid"
+
+// columns returns the name, the type and the mark of each column.
+func (t *table) columns() ([][]string, error) {
+	if t.filling.Create != nil {
+		return columnsOf(t.filling.Create), nil
+	}
+	return t.db.texts(t.ctx, "SELECT name, type, hidden FROM pragma_table_xinfo(?, 'main')", t.name)
+}
+
+// choose finds the columns that the rows have.
+func (t *table) choose() error {
+	list, err := t.columns()
+	if err != nil {
+		return err
+	}
+	var known []string
+	byName := map[string][]string{}
+	for _, row := range list {
+		if row[2] == visible || row[2] == hidden {
+			known = append(known, row[0])
+			byName[strings.ToLower(row[0])] = row
+		}
+		if row[2] == visible {
+			t.all = append(t.all, row[0])
+		}
+	}
+	if t.virtual && byName[rowid] == nil {
+		byName[rowid] = []string{rowid, "", hidden}
+	}
+	names := t.filling.Columns
+	if len(names) == 0 {
+		names = t.all
+	}
+	seen := map[string]bool{}
+	for _, name := range names {
+		row := byName[strings.ToLower(name)]
+		if row == nil {
+			return &source.UnknownError{What: "column", Name: name, Known: known}
+		}
+		if seen[row[0]] {
+			return fmt.Errorf("sqlite: the column %q is named twice", name)
+		}
+		seen[row[0]] = true
+		t.plan.Columns = append(t.plan.Columns, source.Column{Name: row[0], Type: row[1]})
+		if t.virtual {
+			t.affinities = append(t.affinities, none) // whatever its definition says for other systems
+		} else {
+			t.affinities = append(t.affinities, affinityOf(row[1]))
+		}
+	}
+	return nil
+}
+
+// group returns how many rows a statement adds: many, since SQLite then finds the end of the table only once, but one
+// if a row can be left out, or stay although another one is refused, so that SQLite could not say which.
+func (t *table) group() int {
+	const rows, parameters = 64, 4096
+	if t.triggers || t.virtual || t.filling.Conflict != sink.Fail {
+		return 1
+	}
+	return max(1, min(rows, parameters/max(1, len(t.plan.Columns))))
+}
+
+// inspect finds out what decides how rows are added.
+func (t *table) inspect() error {
+	if d := t.filling.Create; d != nil {
+		t.virtual = sink.MakesVirtualTable(d.Create)
+		t.resolves = strings.Contains(strings.ToUpper(d.Create), "CONFLICT")
+		return nil
+	}
+	found, err := t.db.texts(t.ctx, `SELECT type, sql LIKE '%conflict%', rootpage = 0
+		FROM main.sqlite_schema WHERE tbl_name = ? AND type IN ('trigger', 'table')`, t.name)
+	for _, row := range found {
+		t.triggers = t.triggers || row[0] == "trigger"
+		if row[0] == "table" {
+			t.resolves, t.virtual = row[1] == "1", row[2] == "1"
+		}
+	}
+	return err
+}
+
+// verb begins the statement that adds rows. ABORT is what SQLite does anyway with a row that is in conflict, unless the
+// table says otherwise. It would also take the place of what the statements of triggers say.
+func (t *table) verb() string {
+	if t.resolves && !t.triggers {
+		return "INSERT OR ABORT"
+	}
+	return "INSERT"
+}
+
+// keeps reports whether a row of the table stays as it is if a new one has the same key.
+func (t *table) keeps() bool {
+	switch t.filling.Conflict {
+	case sink.Ignore:
+		return true
+	case sink.Update:
+		return !slices.ContainsFunc(t.plan.Columns, func(c source.Column) bool { return !t.isKey(c.Name) })
+	}
+	return false
+}
+
+// isKey reports whether a column is of the key by which rows are replaced.
+func (t *table) isKey(name string) bool {
+	return slices.ContainsFunc(t.filling.Key, func(key string) bool { return strings.EqualFold(key, name) })
+}
+
+// insertSQL adds a number of rows.
+func (t *table) insertSQL(verb string, rows int) string {
+	var names, marks []string
+	for _, c := range t.plan.Columns {
+		names, marks = append(names, sqlite3.QuoteIdentifier(c.Name)), append(marks, "?")
+	}
+	row := "(" + strings.Join(marks, ", ") + ")"
+	return verb + " INTO " + t.sql + " (" + strings.Join(names, ", ") + ") VALUES " + row +
+		strings.Repeat(", "+row, rows-1)
+}
+
+// statement returns the statement that adds a number of rows.
+func (t *table) statement(rows int) (string, error) {
+	var names, updates []string
+	for _, c := range t.plan.Columns {
+		quoted := sqlite3.QuoteIdentifier(c.Name)
+		names = append(names, quoted)
+		if !t.isKey(c.Name) {
+			updates = append(updates, quoted+" = excluded."+quoted)
+		}
+	}
+	sql := t.insertSQL(t.verb(), rows)
+	switch {
+	case t.filling.Conflict == sink.Ignore || t.filling.Conflict == sink.Fail && t.resolves && t.triggers:
+		return sql + " ON CONFLICT DO NOTHING", nil // with Fail, each row has to be added
+	case t.filling.Conflict == sink.Fail:
+		return sql, nil
+	}
+	var key []string
+	for _, name := range t.filling.Key {
+		at := slices.IndexFunc(t.plan.Columns, func(c source.Column) bool { return strings.EqualFold(c.Name, name) })
+		if at < 0 {
+			return "", &source.UnknownError{What: "column", Name: name, Known: t.columnNames()}
+		}
+		key = append(key, names[at])
+	}
+	sql += " ON CONFLICT (" + strings.Join(key, ", ") + ") DO "
+	if len(updates) == 0 {
+		return sql + "NOTHING", nil
+	}
+	return sql + "UPDATE SET " + strings.Join(updates, ", "), nil
+}
+
+func (t *table) columnNames() (names []string) {
+	for _, c := range t.plan.Columns {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// columnIn returns the column that a message of SQLite names as "orders.id", or "" if it names none or several.
+func (t *table) columnIn(text string) string {
+	if name, found := strings.CutPrefix(text, t.name+"."); found && t.indexOf(name) >= 0 {
+		return name
+	}
+	return ""
+}
+
+// indexOf returns the place of a column in the rows, or -1.
+func (t *table) indexOf(name string) int {
+	return slices.IndexFunc(t.plan.Columns, func(c source.Column) bool { return name != "" && c.Name == name })
+}
