@@ -108,7 +108,8 @@ var dependencies = []struct {
 	{"golang.org/x/net", nil},
 	{"golang.org/x/oauth2", []string{"place/bucket"}},
 	{"golang.org/x/sys", []string{
-		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish", "sqlite/internal/fill", program,
+		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish",
+		"sqlite/internal/fill", program,
 	}},
 	{"golang.org/x/term", []string{program}},
 	{"google.golang.org/genproto/googleapis/rpc", []string{

@@ -26,8 +26,8 @@
 //
 // Data flows from left to right, and each stage knows only its neighbours. Each package can be used without the others:
 //
-//   - [culvert/source] defines sources, which read rows as raw bytes into reused batches. [culvert/sqldb] is one for any
-//     database/sql driver, and [culvert/gormdb] for queries of GORM.
+//   - [culvert/source] defines sources, which read rows as raw bytes into reused batches. [culvert/sqldb] is one for
+//     any database/sql driver, and [culvert/gormdb] for queries of GORM.
 //   - [culvert/postgres], [culvert/mysql], which is for MariaDB too, and [culvert/sqlite] read and fill a database.
 //   - [culvert/format] turns batches of rows into CSV, JSON Lines or lines of a template, and reads the first two.
 //   - [culvert/agefile] writes and reads age files on all cores.

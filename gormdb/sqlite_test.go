@@ -9,8 +9,8 @@ import (
 	"gorm.io/gorm/utils/tests"
 )
 
-// dialector is what GORM has to know of SQLite for queries. The drivers that others have made need cgo, or bring another
-// SQLite.
+// dialector is what GORM has to know of SQLite for queries. The drivers that others have made need cgo, or bring
+// another SQLite.
 type dialector struct {
 	tests.DummyDialector // names in backticks and arguments as question marks, as SQLite takes them
 	pool                 *sql.DB

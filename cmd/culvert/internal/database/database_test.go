@@ -69,7 +69,7 @@ func TestHasPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.hasPassword(); got != want {
+		if got := d.engine().hasPassword(d.address); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
@@ -85,7 +85,7 @@ func TestWithPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		address, err := d.withPassword(password)
+		address, err := d.engine().withPassword(d.address, password)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,11 +98,15 @@ func TestWithPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		address, err := d.withPassword(password)
+		address, err := d.engine().withPassword(d.address, password)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u, err := url.Parse(address); err != nil || u.User.String() != url.UserPassword(u.User.Username(), password).String() {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := u.User.Password(); got != password {
 			t.Errorf("%q becomes %q, which has another password: %v", text, address, err)
 		}
 	}
@@ -115,8 +119,8 @@ func FuzzHasPassword(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		// A source that is taken for free of passwords is shown as it is.
 		d, err := Parse(text)
-		if err != nil || d.Engine == "sqlite" || d.hasPassword() || command.IdentityKey.MatchString(text) ||
-			command.PrivateKey.MatchString(text) {
+		if err != nil || d.Engine == "sqlite" || d.engine().hasPassword(d.address) ||
+			command.IdentityKey.MatchString(text) || command.PrivateKey.MatchString(text) {
 			return
 		}
 		var s command.Secrets

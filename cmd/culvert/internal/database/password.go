@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 	"sync"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
-	"culvert/mysql"
-	"culvert/postgres"
 )
 
 // passwordPrompt asks for the password of a database, once for all who open it. It is safe for concurrent use.
@@ -28,7 +24,7 @@ type passwordPrompt struct {
 func connect[S any](ctx context.Context, d Database, open func(address string) (S, error)) (S, error) {
 	var none S // a nil pointer of the database in it would not be nil
 	opened, err := open(d.prompt.known(d.address))
-	if question := questionFor(err); question != "" && d.prompt != nil {
+	if question := d.question(err); question != "" && d.prompt != nil {
 		address, promptErr := d.prompt.ask(ctx, d, question)
 		switch {
 		case promptErr != nil:
@@ -43,16 +39,10 @@ func connect[S any](ctx context.Context, d Database, open func(address string) (
 	return opened, nil
 }
 
-// questionFor returns what to ask the user after an error: for the password that a server wants and nobody has named;
+// question returns what to ask the user after an error: for the password that a server wants and nobody has named;
 // otherwise "".
-func questionFor(err error) string {
-	user, database, server := "", "", ""
-	if refused, is := errors.AsType[*postgres.ConnectError](err); is && refused.Entry != "" {
-		user, database, server = refused.User, refused.Database, refused.Server
-	}
-	if refused, is := errors.AsType[*mysql.ConnectError](err); is && refused.NoPassword {
-		user, database, server = refused.User, refused.Database, refused.Server
-	}
+func (d Database) question(err error) string {
+	user, database, server := d.engine().wanted(err)
 	if user == "" {
 		return ""
 	}
@@ -94,34 +84,6 @@ func (p *passwordPrompt) ask(ctx context.Context, d Database, question string) (
 		return "", nil
 	}
 	p.app.Secrets.Add(password)
-	p.address, err = d.withPassword(password)
+	p.address, err = d.engine().withPassword(d.address, password)
 	return p.address, err
-}
-
-// withPassword returns the address with a password.
-func (d Database) withPassword(password string) (string, error) {
-	if d.Engine == "postgres" {
-		scheme, _, isURL := strings.Cut(d.address, "://")
-		if !isURL || scheme != "postgres" && scheme != "postgresql" {
-			quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(password)
-			return d.address + " password='" + quoted + "'", nil
-		}
-		// It may name several servers, which package url does not understand.
-		separator := "?"
-		if strings.Contains(d.address, "?") {
-			separator = "&"
-		}
-		escaped := strings.ReplaceAll(url.QueryEscape(password), "+", "%20") // a plus is no space there
-		return d.address + separator + "password=" + escaped, nil
-	}
-	address := d.address
-	if address == "" {
-		address = "mysql://"
-	}
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", errors.New("the address of the database cannot take a password")
-	}
-	u.User = url.UserPassword(u.User.Username(), password)
-	return u.String(), nil
 }

@@ -2,6 +2,7 @@ package database
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -11,10 +12,71 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/internal/lazyregexp"
 	"culvert/postgres"
+	"culvert/sink"
+	"culvert/source"
 )
 
-// hintsOfPostgres says what to try after an error of PostgreSQL whose code tells it, or nil.
-func (d Database) hintsOfPostgres(err error) []string {
+type postgresEngine struct{}
+
+var _ joiner = postgresEngine{}
+
+func (postgresEngine) title() string { return "PostgreSQL" }
+
+func (postgresEngine) parse(scheme, rest string) (address string, is bool) {
+	isURL := strings.HasPrefix(rest, "//")
+	switch {
+	case isURL && (scheme == "postgres" || scheme == "postgresql"):
+		return scheme + ":" + rest, true
+	case scheme == "postgres":
+		return rest, true
+	}
+	return "", false
+}
+
+func (postgresEngine) open(ctx context.Context, address string) (source.Source, error) {
+	return postgres.OpenSource(ctx, address)
+}
+
+func (postgresEngine) openSink(ctx context.Context, address string, _ bool) (sink.Sink, error) {
+	return postgres.OpenSink(ctx, address)
+}
+
+func (postgresEngine) join(ctx context.Context, address string, snapshot source.Snapshot) (source.Source, error) {
+	return postgres.Join(ctx, address, snapshot)
+}
+
+func (postgresEngine) hasPassword(address string) bool {
+	return hasPassword(address, "postgres", "postgresql")
+}
+
+func (postgresEngine) withPassword(address, password string) (string, error) {
+	scheme, _, isURL := strings.Cut(address, "://")
+	if !isURL || scheme != "postgres" && scheme != "postgresql" {
+		quoted := strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(password)
+		return address + " password='" + quoted + "'", nil
+	}
+	// It may name several servers, which package url does not understand.
+	separator := "?"
+	if strings.Contains(address, "?") {
+		separator = "&"
+	}
+	escaped := strings.ReplaceAll(url.QueryEscape(password), "+", "%20") // a plus is no space there
+	return address + separator + "password=" + escaped, nil
+}
+
+func (postgresEngine) wanted(err error) (user, database, server string) {
+	if refused, is := errors.AsType[*postgres.ConnectError](err); is && refused.Entry != "" {
+		return refused.User, refused.Database, refused.Server
+	}
+	return "", "", ""
+}
+
+func (postgresEngine) passwordFile() string { return "~/.pgpass or PGPASSFILE, or a service file" }
+
+func (postgresEngine) files(string) []string { return nil }
+
+// hints goes by the code of the server's error.
+func (postgresEngine) hints(err error, address string) []string {
 	code := postgres.SQLState(err)
 	if code == "40001" {
 		return []string{
@@ -24,14 +86,14 @@ func (d Database) hintsOfPostgres(err error) []string {
 	}
 	refused, is := errors.AsType[*postgres.ConnectError](err)
 	if !is {
-		return nil
+		return unavailableHints(err)
 	}
 	switch code {
 	case "28P01":
 		if refused.Entry != "" {
 			return []string{
 				fmt.Sprintf("no password was found: set PGPASSWORD, or add the line %s:PASSWORD to %s", refused.Entry,
-					d.passwordFile()),
+					passwordFileOf(address)),
 				environment,
 			}
 		}
@@ -54,19 +116,26 @@ func (d Database) hintsOfPostgres(err error) []string {
 	case "57P03":
 		return []string{"the server is starting or stopping: try again"}
 	}
-	return nil
+	return unavailableHints(err)
+}
+
+func (postgresEngine) readOnlyHint(err error) string {
+	if strings.Contains(err.Error(), "standby") {
+		return "load into its primary"
+	}
+	return "to write all the same: export PGOPTIONS='-c default_transaction_read_only=off'"
 }
 
 var passfileKeyword = lazyregexp.New(`(?:^|\s)passfile\s*=\s*'?((?:\\.|[^\s\\'])+)`)
 
-// passwordFile returns the password file that is read, for a shell.
-func (d Database) passwordFile() string {
+// passwordFileOf returns the password file that is read, for a shell.
+func passwordFileOf(address string) string {
 	named := os.Getenv("PGPASSFILE")
-	if _, query, isURL := strings.Cut(d.address, "?"); isURL {
+	if _, query, isURL := strings.Cut(address, "?"); isURL {
 		// A plus is no space there. The connection has understood the rest.
 		values, _ := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B"))
 		named = cmp.Or(values.Get("passfile"), named)
-	} else if found := passfileKeyword.FindStringSubmatch(d.address); found != nil {
+	} else if found := passfileKeyword.FindStringSubmatch(address); found != nil {
 		named = found[1]
 	}
 	if named == "" {
