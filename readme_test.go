@@ -13,9 +13,9 @@ import (
 
 	"culvert/export"
 	"culvert/format"
+	"culvert/gormdb"
+	"culvert/postgres"
 	"culvert/secureconn"
-	"culvert/source/gormdb"
-	"culvert/source/postgres"
 	"culvert/wal"
 )
 
@@ -57,7 +57,7 @@ func flat(text string) string {
 }
 
 var _ = func(ctx context.Context, file io.Writer, recipient age.Recipient) error {
-	src, err := postgres.Open(ctx, "postgres://me@db.example/shop")
+	src, err := postgres.OpenSource(ctx, "postgres://me@db.example/shop")
 	if err != nil {
 		return err
 	}

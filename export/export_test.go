@@ -594,7 +594,7 @@ func ExamplePlan_Table() {
 	if err != nil {
 		panic(err)
 	}
-	src := &generated{rows: 3} // or sqlite.OpenSource, postgres.Open, …
+	src := &generated{rows: 3} // or sqlite.OpenSource, postgres.OpenSource, …
 
 	var file bytes.Buffer
 	plan := export.Plan{Recipients: []age.Recipient{identity.Recipient()}}

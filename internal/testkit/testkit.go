@@ -3,7 +3,7 @@
 //
 //	db := testkit.Postgres(t).NewDatabase(t)
 //	db.Exec(t, "CREATE TABLE t (id bigint)")
-//	src, err := postgres.Open(ctx, db.ConnString())
+//	src, err := postgres.OpenSource(ctx, db.ConnString())
 //
 // Only tests import it.
 package testkit
