@@ -19,10 +19,9 @@ import (
 	"culvert/bench/internal/quantity"
 )
 
-// picture shows works as groups of horizontal bars, and is to be understood without a caption: its title is the
-// finding, what is ours is orange and the rest is quiet, and each time stands at its bar. Each group has a scale of its
-// own, on which its longest bar takes the room; a shared one would leave nothing of the short works. Whiskers are
-// quartiles.
+// picture shows works as groups of horizontal bars, and is to be understood without a caption: what is ours is orange
+// and the rest is quiet, and each time stands at its bar. Each group has a scale of its own, on which its longest bar
+// takes the room; a shared one would leave nothing of the short works. Whiskers are quartiles.
 type picture struct {
 	title, subtitle string
 	groups          []group
@@ -45,18 +44,15 @@ func (t topic) picture(dir string) (picture, error) {
 	const unit = "ns/op"
 	shown := &recording{}
 	var groups []group
-	var ratios []float64
 	for _, w := range t.works {
 		all, err := readWorkloads(dir, w.workloads)
 		if err != nil {
 			return picture{}, err
 		}
 		r := w.of(all)
-		ratio, ok := w.ratio(r, unit, w.peers[0])
-		if !ok || !strings.HasSuffix(w.unit, "/s") && w.unit != unit {
+		if _, ok := w.ratio(r, unit, w.peers[0]); !ok || !strings.HasSuffix(w.unit, "/s") && w.unit != unit {
 			continue
 		}
-		ratios = append(ratios, ratio)
 		g := group{title: plain(w.title)}
 		for _, v := range append(slices.Clone(w.peers), w.ours) {
 			some := r.where("impl", v.impl)
@@ -65,7 +61,7 @@ func (t topic) picture(dir string) (picture, error) {
 			}
 			b := bar{label: plain(v.name), isOurs: v == w.ours, value: quantity.QuartilesOf(some.values(unit))}
 			if ratio, ok := w.ratio(r, unit, v); ok && !b.isOurs {
-				b.note = times(ratio) + " as long"
+				b.note = beside(ratio)
 			}
 			g.bars = append(g.bars, b)
 			shown.samples = append(shown.samples, some.samples...)
@@ -77,13 +73,25 @@ func (t topic) picture(dir string) (picture, error) {
 		return picture{}, fmt.Errorf("there is nothing in %s for a picture", dir)
 	}
 	date, _, _ := strings.Cut(shown.facts["date"], "T")
+	cores := shown.facts["cores"]
 	return picture{
-		fmt.Sprintf("%s: %s to %s as fast", t.title,
-			strings.TrimSuffix(times(slices.Min(ratios)), " ×"), times(slices.Max(ratios))),
-		fmt.Sprintf("time, less is better  ·  %s, %s cores  ·  %s  ·  medians and quartiles of %s rounds",
-			shown.facts["host"], shown.facts["cores"], date, shown.rounds()),
+		t.title,
+		fmt.Sprintf("time: shorter is better, each group to its own scale  ·  %s, %s cores, %s  ·  "+
+			"medians and quartiles of %s rounds",
+			strings.TrimSuffix(shown.facts["host"], "-"+cores), cores, date, shown.rounds()),
 		groups,
 	}, nil
+}
+
+// beside says how long a peer takes when it takes ratio times as long as ours.
+func beside(ratio float64) string {
+	switch percent := math.Round(100 - 100*ratio); {
+	case percent >= 5:
+		return fmt.Sprintf("%.0f %% less time", percent)
+	case ratio < 1.05:
+		return "about as long"
+	}
+	return times(ratio) + " as long"
 }
 
 // plain takes the quotes of Markdown away.

@@ -39,7 +39,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# Fast\n\n<!-- figures: mounts 2026-01-31-example-2 2026-01-31-example -->\n\n" +
-			"![Files of another machine, mounted: 1.5 to 5.0 × as fast](pictures/mounts.png)\n\n" +
+			"![Using the files of another machine in a mount](pictures/mounts.png)\n\n" +
 			"| work | beside | 2 cores | 4 cores | processor time, 2 cores | processor time, 4 cores |\n" +
 			"|---|---|---|---|---|---|\n",
 		"| 1 GiB read by `dd`, cold | `sshfs`, aes128-gcm | 300 → 1,500 MB/s, **5.0 ×** | " +
@@ -129,6 +129,21 @@ func TestPicture(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestBeside words a comparison so that it need not be inverted by the reader.
+func TestBeside(t *testing.T) {
+	for ratio, want := range map[float64]string{
+		33: "33 × as long", 1.4: "1.4 × as long", 1.04: "about as long", 0.999: "about as long", 0.96: "about as long",
+		0.74: "26 % less time",
+	} {
+		if got := beside(ratio); got != want {
+			t.Errorf("a peer that takes %v times as long has the note %q, want %q", ratio, got, want)
+		}
+	}
+	if got := times(0.999); got != "1.0 ×" {
+		t.Errorf("0.999 is written as %q", got)
 	}
 }
 

@@ -129,7 +129,7 @@ func times(ratio float64) string {
 	switch {
 	case ratio < 0.01:
 		return fmt.Sprintf("%.4f ×", ratio)
-	case ratio < 1:
+	case ratio < 0.995:
 		return fmt.Sprintf("%.2f ×", ratio)
 	case ratio < 10:
 		return fmt.Sprintf("%.1f ×", ratio)

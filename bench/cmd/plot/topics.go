@@ -3,7 +3,7 @@ package main
 // topic is a list of works that a page shows together.
 type topic struct {
 	name  string // in a page, and of the picture
-	title string // of the picture; the ratios follow
+	title string // of the picture
 	works []work
 }
 
@@ -22,13 +22,13 @@ type variant struct{ impl, name string }
 
 // topics are all that a page can ask for.
 var topics = []topic{
-	{"exports", "A table to an encrypted file", exports},
-	{"parts", "A table in parts", parts},
-	{"loads", "An encrypted file to a table", loads},
-	{"transfers", "Files to another machine, encrypted", transfers},
-	{"mounts", "Files of another machine, mounted", mounts},
-	{"buckets", "A bucket of an object store", buckets},
-	{"packages", "In a Go program", packages},
+	{"exports", "Exporting tables to encrypted files", exports},
+	{"parts", "Exporting a table in parts", parts},
+	{"loads", "Filling tables", loads},
+	{"transfers", "Copying files to another machine, encrypted", transfers},
+	{"mounts", "Using the files of another machine in a mount", mounts},
+	{"buckets", "Writing and reading objects of a bucket", buckets},
+	{"packages", "Packages in a Go program", packages},
 }
 
 func topicNamed(name string) (topic, bool) {
@@ -54,7 +54,7 @@ var exports = []work{
 	exported("the same with gzip", "Parallel", "csv", "gzip", "psql | gzip | age"),
 	exported("the same as JSON Lines, zstd", "Parallel", "jsonl", "zstd", "psql, row_to_json | zstd | age"),
 	{
-		"8 tables with as many rows", "tables", samples("Tables"), "ns/op", culvert("export"),
+		"8 tables of 375,000 such rows", "tables", samples("Tables"), "ns/op", culvert("export"),
 		[]variant{{"pg_dump", "`pg_dump -Fd -j 4`, gzip, not encrypted"}},
 	},
 	{
@@ -93,14 +93,14 @@ var parts = []work{
 var loads = []work{
 	loaded("3 million rows into PostgreSQL, one connection",
 		samples("Load", "to", "postgres", "connections", "1"), culvert("load"), decrypted("psql")),
-	loaded("the same with `--create`, frozen", samples("Load", "to", "postgres", "connections", "1"),
+	loaded("the same into a table that is made (`--create`)", samples("Load", "to", "postgres", "connections", "1"),
 		variant{"culvert-create", "`culvert load --create`"}, decrypted("psql")),
 	loaded("the same into an empty table, four connections",
 		samples("Load", "to", "postgres", "connections", "4"), culvert("load"), decrypted("psql"),
 		variant{"timescaledb-parallel-copy", "`age -d | zstd -d | timescaledb-parallel-copy`"}),
 	loaded("8 tables with indexes, made and loaded", samples("Load", "to", "postgres", "tables", "8"),
 		culvert("load --create"), variant{"pg_restore", "`pg_restore -j 4`, gzip, not encrypted"}),
-	loaded("8 tables copied to another server, verified", samples("Copy", "tables", "8"), culvert("copy"),
+	loaded("8 tables copied to another server", samples("Copy", "tables", "8"), variant{"culvert", "`culvert copy`, verified"},
 		variant{"pgcopydb", "`pgcopydb copy table-data`, not verified"}),
 	loaded("a million rows into SQLite", samples("Load", "to", "sqlite"), culvert("load"), decrypted("sqlite3")),
 	loaded("a million rows into MariaDB", samples("Load", "to", "mariadb"), culvert("load"),
@@ -136,12 +136,12 @@ var mounts = []work{
 	mounted("1 GiB read by `dd`, cold", samples("MountRead", "cache", "cold"), "MB/s", sshfs,
 		variant{"gofuse", "go-fuse, from memory"}),
 	{
-		"the same, an encrypted export as CSV", "fusefs", samples("MountDecrypt"), "MB/s",
+		"499 MB of CSV, read from an encrypted export", "fusefs", samples("MountDecrypt"), "MB/s",
 		variant{"culvert-decrypt", "`culvert mount --decrypt`"},
 		[]variant{{"tools", "`age -d | zstd -d` of a local file"}},
 	},
 	mounted("`grep -r` in 10,000 files of 4 KiB", samples("MountGrep"), "ns/op", sshfs),
-	mounted("4 KiB at random, 16 threads", samples("MountRandom"), "reads/s", sshfs),
+	mounted("16,384 reads of 4 KiB at random, 16 threads", samples("MountRandom"), "reads/s", sshfs),
 	mounted("1 GiB written, and read on the other side", samples("MountWrite"), "MB/s", sshfs),
 }
 
@@ -150,14 +150,14 @@ func mounted(title string, of func(*recording) *recording, unit string, peers ..
 }
 
 var buckets = []work{
-	inBucket("3 million rows into an encrypted object", "export", culvert("export"),
+	inBucket("3 million rows into an encrypted object", "export", variant{"culvert", "`culvert export` to the bucket"},
 		variant{"aws", "`psql | zstd | age | aws s3 cp`"}, variant{"rclone", "`psql | zstd | age | rclone rcat`"},
 		variant{"culvert-file", "`culvert export` to a file"}),
 	inBucket("an object of 1 GiB to a verified file", "pull", culvert("pull"),
 		variant{"s5cmd", "`s5cmd cp`"}, variant{"rclone", "`rclone copyto`"}, variant{"aws", "`aws s3 cp`"}),
 	inBucket("an encrypted object to 1 GiB of CSV", "cat", culvert("cat"),
 		variant{"s5cmd", "`s5cmd cat | age -d | zstd -d`"}, variant{"aws", "`aws s3 cp | age -d | zstd -d`"}),
-	inBucket("the first byte of its last hundredth", "tail", culvert("mount"),
+	inBucket("the first byte of the last hundredth of that CSV", "tail", culvert("mount"),
 		variant{"aws", "`aws s3 cp | age -d | zstd -d`"}),
 }
 
@@ -170,7 +170,7 @@ var packages = []work{
 	sealed("the same, one core", "encrypt", "1"),
 	sealed("`agefile` decrypts it, 4 cores", "decrypt", "4"),
 	sealed("the same, one core", "decrypt", "1"),
-	streamed("`secureconn`: loopback, writes of 64 KiB", "1", "65536"),
+	streamed("`secureconn`: 2 GiB over loopback, writes of 64 KiB", "1", "65536"),
 	streamed("the same, writes of 1 MiB", "1", "1048576"),
 	streamed("the same, four connections", "4", "1048576"),
 	{
@@ -219,7 +219,7 @@ func sealed(title, op, procs string) work {
 	return work{
 		title, "agefile", samples("Age", "op", op, "from", "memory", "procs", procs), "MB/s",
 		variant{"culvert", "`agefile`"},
-		[]variant{{"age", "filippo.io/age"}, {"limit", "only sealing or opening"}},
+		[]variant{{"age", "filippo.io/age"}, {"limit", "the cipher alone"}},
 	}
 }
 
