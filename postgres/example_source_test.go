@@ -233,9 +233,9 @@ func ExampleSource_Share() {
 		fmt.Println(err)
 		return
 	}
-	baton, err := second.Share(ctx)
+	shared, err := second.Share(ctx)
 	if err == nil {
-		fmt.Println(baton.Token, baton.Same(snapshot))
+		fmt.Println(shared.Token, shared.Same(snapshot))
 	}
 	if err := errors.Join(err, second.Close()); err != nil {
 		fmt.Println(err)

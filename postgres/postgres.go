@@ -65,10 +65,10 @@
 // A session that joins must reach the same server (its system identifier, and the time of its start), the same
 // database, and have the same user and search_path. A connection pooler in transaction mode is refused.
 //
-// If the session that shared a snapshot has ended, and no baton is left, the snapshot is lost. A new session can read
-// the old parts only if its own snapshot is proven to be the same ([source.Snapshot.Same]): nothing at all was written
-// since, or it is that of a standby that has paused at the same position. The proof does not cover what foreign tables
-// and the functions of views return.
+// If the session that shared a snapshot has ended, and nobody has shared it again, the snapshot is lost. A new session
+// can read the old parts only if its own snapshot is proven to be the same ([source.Snapshot.Same]): nothing at all was
+// written since, or it is that of a standby that has paused at the same position. The proof does not cover what foreign
+// tables and the functions of views return.
 //
 // # Reading: locks
 //

@@ -93,7 +93,7 @@ type Parter interface {
 type Sharer interface {
 	// Share returns the snapshot of this source, which others can join while this source is open. No rows may be open.
 	// A source that has joined a snapshot can share it too, under a token of its own, which is valid even after the
-	// first source was closed. Such a token of a source that has joined is called a baton: it hands the snapshot on.
+	// first source was closed. So a snapshot outlives the session that has taken it.
 	Share(ctx context.Context) (Snapshot, error)
 
 	// Join opens another source with the same address and settings as this one, which reads a snapshot that was shared

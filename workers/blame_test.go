@@ -130,7 +130,7 @@ func (r removed) Remove(ctx context.Context, name string) error {
 		}
 		select {
 		case <-ctx.Done(): // with the lease
-		case <-time.After(10 * beat):
+		case <-time.After(10 * heartbeat):
 		}
 	}
 	return err
@@ -207,7 +207,7 @@ func TestTooManyParts(t *testing.T) {
 }
 
 // TestBusyWorkerIsSeen has a worker that writes a part while the queue loses everything. It is seen again, and its
-// baton too.
+// shared snapshot too.
 func TestBusyWorkerIsSeen(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -222,7 +222,7 @@ func TestBusyWorkerIsSeen(t *testing.T) {
 	server.Kill(t)
 	server.Forget(t)
 	server.Start(t)
-	testkit.WaitFor(t, "the worker and its baton", func() bool {
+	testkit.WaitFor(t, "the worker and its shared snapshot", func() bool {
 		s, err := workers.Inspect(t.Context(), q, jobName, secret)
 		return err == nil && workers.Holds(t.Context(), q, secret, jobName, "busy-1") &&
 			slices.ContainsFunc(s.Workers, func(w workers.WorkerStatus) bool { return w.Name == "busy" })

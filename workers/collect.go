@@ -117,7 +117,7 @@ func (o *operation) collect(ctx context.Context) error {
 	notes, ended := make(chan queue.Value), make(chan error, 1)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		ended <- o.job.Watch(ctx, []string{recordKeys, deadKeys, failureKeys, workerKeys, batonKeys},
+		ended <- o.job.Watch(ctx, []string{recordKeys, deadKeys, failureKeys, workerKeys, sharedKeys},
 			func(v queue.Value) error {
 				select {
 				case notes <- v:
@@ -129,7 +129,7 @@ func (o *operation) collect(ctx context.Context) error {
 	})
 	defer watching.Wait()
 	defer cancel()
-	ticks := time.NewTicker(beatsOfWorkers * o.c.Queue.Beat())
+	ticks := time.NewTicker(heartbeatsOfWorkers * o.c.Queue.Heartbeat())
 	defer ticks.Stop()
 	w := watch{operation: o, workers: map[string]queue.Value{}, silent: map[string]bool{}}
 	for {

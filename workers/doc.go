@@ -2,7 +2,7 @@
 //
 //	          Coordinator                         queue                            Worker (any number)
 //	┌─────────────────────────────┐   ┌───────────────────────────┐   ┌──────────────────────────────────────┐
-//	│ take a snapshot             │──▶│ job, baton                │──▶│ join the snapshot, share it: a baton │
+//	│ take a snapshot             │──▶│ job, shared snapshots     │──▶│ join the snapshot, share it again    │
 //	│ cut the tables into parts   │──▶│ plan of each table, tasks │──▶│ take a task, write the part as a file│
 //	│ wait                        │◀──│ records, failures         │◀──│ record it: the first one wins        │
 //	│ remove files without record,│   └───────────────────────────┘   └──────────────────────────────────────┘
@@ -20,7 +20,8 @@
 //	a worker is killed          its part is given to another one after AckWait, 30 s
 //	a worker is stopped,        the same; when it goes on, it finds that its part is recorded, and removes its file
 //	or cut off
-//	the coordinator is killed   the workers go on; the next one takes over after 6 beats, 6 s, by any baton
+//	the coordinator is killed   the workers go on; the next one takes over after 6 heartbeats, 6 s, and joins any
+//	                            shared snapshot
 //	all are killed              the next coordinator goes on if a Holder holds the snapshot, or the database proves
 //	                            that nothing has changed. If not, it fails with a LostError; or, with Mixed, exports
 //	                            unfinished tables in a new snapshot, and the manifest says that it is not consistent
@@ -41,8 +42,8 @@
 //	the place does not remove   segments of the journal, or files without a record, are left, with a notice
 //
 // A snapshot lives as long as any session that has shared it. Each session of a worker shares the snapshot that it has
-// joined, and notes the token: a baton. So the coordinator and all workers except one may fail. A [Holder] does nothing
-// else, so that all of them may fail.
+// joined, and notes its token: it is a shared snapshot. So the coordinator and all workers except one may fail. A
+// [Holder] does nothing else, so that all of them may fail.
 //
 // All must reach the same running server: a snapshot means nothing to another one, nor after a restart. A session that
 // reaches another server, or a connection pooler in transaction mode, is refused. A restart of the database ends all
@@ -51,21 +52,22 @@
 // # Journal
 //
 // The coordinator writes what the queue knows to the place as well: the job, the plans of its tables, the records of
-// parts that are written, and the batons. If the queue does not know the job, a coordinator with Resume copies these
-// notes back into it, except records whose files are missing or have another size, and batons, whose sessions may have
-// ended: it tries each baton itself. Then it goes on as if the queue had kept the notes. So a queue within a process
-// may lose its data when the process ends.
+// parts that are written, and the shared snapshots. If the queue does not know the job, a coordinator with Resume
+// copies these notes back into it, except records whose files are missing or have another size, and shared snapshots,
+// whose sessions may have ended: it tries each shared snapshot itself. Then it goes on as if the queue had kept the
+// notes. So a queue within a process may lose its data when the process ends.
 //
 //	.culvert/RUN-TERM-NUMBER    such as .culvert/019ab2c4d5e6f708-0001-000001
 //
 // RUN tells the job from others of its name, TERM counts its coordinators, and NUMBER the segments of each. A segment
 // has lines of JSON, each an object with the key and the note of the queue, and is sealed as those are, with "journal"
 // in place of "queue" and its name in place of the subject. A place has no files that grow. So the newest segment is
-// written again, longer each time, until it has 128 KiB. It is written a beat after a note if the queue is within the
-// process. Otherwise it is written after a hundredth of the time since the coordinator began, which is at least a beat
-// and at most a minute, so most parts cost no request. If the queue is lost too, parts that were recorded after the
-// last write are written again. A process that is killed with its queue loses no more than the parts under way and the
-// work of a beat. A new coordinator writes all that it knows, and removes the segments of earlier ones.
+// written again, longer each time, until it has 128 KiB. It is written a heartbeat after a note if the queue is within
+// the process. Otherwise it is written after a hundredth of the time since the coordinator began, which is at least a
+// heartbeat and at most a minute, so most parts cost no request. If the queue is lost too, parts that were recorded
+// after the last write are written again. A process that is killed with its queue loses no more than the parts under
+// way and the work of a heartbeat. A new coordinator writes all that it knows, and removes the segments of earlier
+// ones.
 //
 // The same files serve directories, servers and buckets. They are not a log of package wal, which needs files that
 // grow, and which a coordinator that hangs would keep locked.

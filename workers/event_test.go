@@ -67,8 +67,8 @@ func TestEvents(t *testing.T) {
 		s, err := workers.Inspect(t.Context(), q, jobName, secret)
 		return err == nil && len(s.Workers) == 1 && s.Workers[0].Silent > 0
 	})
-	testkit.WaitFor(t, "the end of its baton", func() bool {
-		names, err := workers.Batons(t.Context(), q, secret, jobName)
+	testkit.WaitFor(t, "the end of its shared snapshot", func() bool {
+		names, err := workers.SharedSnapshots(t.Context(), q, secret, jobName)
 		return err == nil && !slices.Contains(names, "victim-1") && slices.Contains(names, "coordinator")
 	})
 	process := other.start(t)

@@ -77,7 +77,7 @@ func (m *moving) Next(b *source.Batch) error {
 	}
 	select {
 	case <-m.until:
-	case <-time.After(beat):
+	case <-time.After(heartbeat):
 	}
 	b.Reset(len(m.Columns()))
 	for column := range m.batch.Columns() {

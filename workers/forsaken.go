@@ -12,11 +12,11 @@ import (
 // was nothing to write for the Patience of the worker. The job remains, and its next coordinator goes on with it.
 var ErrNoCoordinator = errors.New("workers: nobody coordinates the job")
 
-// beatsOfDead is for how many beats a coordinator has renewed no lease that counts as dead to workers. Another one
-// would have taken over long before.
-const beatsOfDead = 30
+// heartbeatsOfDead is for how many heartbeats a coordinator has renewed no lease that counts as dead to workers.
+// Another one would have taken over long before.
+const heartbeatsOfDead = 30
 
-// isCoordinated reports whether a coordinator of a job lives, which renews its lease at each beat.
+// isCoordinated reports whether a coordinator of a job lives, which renews its lease at each heartbeat.
 func isCoordinated(ctx context.Context, q *Queue, job *queue.Job) (bool, error) {
 	lease, err := job.Get(ctx, leaseKey)
 	if errors.Is(err, queue.ErrNotFound) {
@@ -26,7 +26,7 @@ func isCoordinated(ctx context.Context, q *Queue, job *queue.Job) (bool, error) 
 		return false, err
 	}
 	now, err := job.Now(ctx)
-	return err == nil && now.Sub(lease.Written) <= beatsOfDead*q.Beat(), err
+	return err == nil && now.Sub(lease.Written) <= heartbeatsOfDead*q.Heartbeat(), err
 }
 
 // refuseIdle fails if a job has neither a coordinator nor a part to write.
@@ -61,8 +61,8 @@ func isLostInQueue(ctx context.Context, job *queue.Job) (bool, error) {
 		return false, err
 	}
 	shared := false
-	err = job.List(ctx, batonKeys, func(baton queue.Value) error {
-		shared = shared || baton.Revision > lost.Revision
+	err = job.List(ctx, sharedKeys, func(snapshot queue.Value) error {
+		shared = shared || snapshot.Revision > lost.Revision
 		return nil
 	})
 	return !shared, err

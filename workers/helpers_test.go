@@ -76,7 +76,7 @@ func newFixtureOf(t *testing.T, server *testkit.PostgresServer) *fixture {
 	f.participant = participant{
 		Database: f.db.ConnString(), Directory: t.TempDir(), Recipient: f.identity.Recipient().String(),
 		Tables: []string{"orders", "customers", "nothing"}, PartSize: 256 << 10, Sessions: 1,
-		AckWait: time.Second, MaxDeliver: 20, Beat: beat,
+		AckWait: time.Second, MaxDeliver: 20, Heartbeat: heartbeat,
 	}
 	return f
 }

@@ -126,7 +126,7 @@ func (h *hold) told() {
 
 // check fails if the own session has ended.
 func (h *hold) check(ctx context.Context) error {
-	other, err := tryBaton(ctx, h.holder.Join, h.snapshot)
+	other, err := tryOne(ctx, h.holder.Join, h.snapshot)
 	switch {
 	case err == nil:
 		return other.Close()
@@ -141,7 +141,7 @@ func (h *hold) check(ctx context.Context) error {
 
 // forJob holds the snapshot of a job.
 func (h *hold) forJob(ctx context.Context) error {
-	wait := beatsOfWorkers * h.holder.Queue.Beat()
+	wait := heartbeatsOfWorkers * h.holder.Queue.Heartbeat()
 	ticks := time.NewTicker(wait)
 	defer ticks.Stop()
 	var missing, checked time.Time
@@ -180,8 +180,8 @@ func (h *hold) forJob(ctx context.Context) error {
 // errEnded means that the job cannot come back: it was removed before it began, or another one has its name.
 var errEnded = errors.New("workers: the job has ended")
 
-// join joins the snapshot of the job, unless it has done so, and makes sure that the queue has the baton. The error is
-// ErrNoJob if there is no such job, or it has not begun, and errEnded if it will never come back.
+// join joins the snapshot of the job, unless it has done so, and makes sure that the queue has the shared snapshot. The
+// error is ErrNoJob if there is no such job, or it has not begun, and errEnded if it will never come back.
 func (h *hold) join(ctx context.Context) error {
 	job, err := h.holder.Queue.Job(ctx, h.holder.Job, h.holder.Secret)
 	if err != nil {
@@ -205,7 +205,7 @@ func (h *hold) join(ctx context.Context) error {
 	case h.run != "" && h.run != note.Run:
 		return errEnded
 	}
-	key := batonKeys + "." + h.holder.Name
+	key := sharedKeys + "." + h.holder.Name
 	if h.src != nil {
 		if _, err = job.Get(ctx, key); errors.Is(err, queue.ErrNotFound) {
 			err = job.Set(ctx, key, encode(h.snapshot))

@@ -61,7 +61,7 @@ func (w *watch) listen(ctx context.Context, statuses []WorkerStatus) error {
 			last = v.Written
 		}
 	}
-	usual := beatsOfWorkers * w.c.Queue.Beat()
+	usual := heartbeatsOfWorkers * w.c.Queue.Heartbeat()
 	for i := range statuses {
 		if silent := last.Sub(w.workers[statuses[i].Name].Written); silent > 2*usual {
 			statuses[i].Silent = silent.Seconds()

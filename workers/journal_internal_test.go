@@ -25,11 +25,11 @@ func LimitParts(t *testing.T, most int) {
 	t.Cleanup(func() { maxParts = before })
 }
 
-// Holds reports whether the queue has a baton.
-func Holds(ctx context.Context, q *Queue, secret []byte, name, baton string) bool {
+// Holds reports whether the queue has a shared snapshot.
+func Holds(ctx context.Context, q *Queue, secret []byte, name, snapshot string) bool {
 	job, err := q.Job(ctx, name, secret)
 	if err == nil {
-		_, err = job.Get(ctx, batonKeys+"."+baton)
+		_, err = job.Get(ctx, sharedKeys+"."+snapshot)
 	}
 	return err == nil
 }
@@ -63,14 +63,14 @@ func PartsInJournal(ctx context.Context, from place.Place, secret []byte, job st
 	return files, nil
 }
 
-// Batons returns the names of those who have noted a baton.
-func Batons(ctx context.Context, q *Queue, secret []byte, name string) (names []string, err error) {
+// SharedSnapshots returns the names of those who have noted a shared snapshot.
+func SharedSnapshots(ctx context.Context, q *Queue, secret []byte, name string) (names []string, err error) {
 	job, err := q.Job(ctx, name, secret)
 	if err != nil {
 		return nil, err
 	}
-	err = job.List(ctx, batonKeys, func(v queue.Value) error {
-		names = append(names, strings.TrimPrefix(v.Key, batonKeys+"."))
+	err = job.List(ctx, sharedKeys, func(v queue.Value) error {
+		names = append(names, strings.TrimPrefix(v.Key, sharedKeys+"."))
 		return nil
 	})
 	return names, err

@@ -24,7 +24,7 @@ const (
 	recordKeys  = "record" // .PLAN.TABLE.PART: recordNote, written once: the first worker wins
 	failureKeys = "failure"
 	deadKeys    = "dead"
-	batonKeys   = "baton"   // .WORKER: source.Snapshot
+	sharedKeys  = "shared"  // .WORKER: source.Snapshot
 	workerKeys  = "worker"  // .WORKER: WorkerStatus
 	lostKey     = "lost"    // the name of a worker that could not join the snapshot of a job without a coordinator
 	headKeys    = "head"    // .TERM: how the manifest begins that this coordinator is about to write

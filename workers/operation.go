@@ -22,9 +22,9 @@ type operation struct {
 	ended    bool // it has written the manifest
 	restored bool // the queue knew nothing of that
 
-	journal *journal                   // nil before the tables are planned
-	batons  map[string]source.Snapshot // of the journal, by key, when the job is restored
-	tables  []tableState
+	journal   *journal                   // nil before the tables are planned
+	snapshots map[string]source.Snapshot // of the journal, by key, when the job is restored
+	tables    []tableState
 
 	lost        map[taskID]bool // parts that were written, and whose files were lost
 	directories []string        // of the tables

@@ -39,13 +39,13 @@ func (r *run) do(ctx context.Context, src source.Source, task *queue.Task, prove
 		task.Return(0)
 		return ctx.Err()
 	case errors.Is(err, queue.ErrNoJob):
-		task.Return(r.worker.Queue.Beat()) // it may be one of a later job of the same name
+		task.Return(r.worker.Queue.Heartbeat()) // it may be one of a later job of the same name
 		return err
 	case errors.Is(err, queue.ErrSealed):
 		return err
 	case errors.Is(err, source.ErrUnavailable), errors.Is(err, source.ErrOtherSnapshot), isFull(err),
 		isOfPlace(err) && !proven:
-		task.Return(r.worker.Queue.Beat()) // the part is not to blame
+		task.Return(r.worker.Queue.Heartbeat()) // the part is not to blame
 		if errors.Is(err, source.ErrOtherSnapshot) {
 			r.plans.forget(id.plan)
 		}
@@ -71,7 +71,7 @@ func (r *run) fail(ctx context.Context, task *queue.Task, failure error) error {
 		return err
 	}
 	if !task.Last {
-		task.Return(r.worker.Queue.Beat() << min(task.Delivery-1, 5))
+		task.Return(r.worker.Queue.Heartbeat() << min(task.Delivery-1, 5))
 		return nil
 	}
 	err := r.job.Create(ctx, deadKeys+"."+task.ID, note)

@@ -51,7 +51,7 @@ type participant struct {
 	Resume      bool
 	Held        source.Snapshot
 	AckWait     time.Duration
-	Beat        time.Duration
+	Heartbeat   time.Duration
 	MaxDeliver  int
 
 	// Steps: a process tells on its standard output what it does with files, and does it when a line arrives on its
@@ -74,15 +74,15 @@ type participant struct {
 var secret = []byte("a secret of the tests, of 36 bytes…")
 
 const (
-	jobName = "job"
-	beat    = 20 * time.Millisecond
+	jobName   = "job"
+	heartbeat = 20 * time.Millisecond
 )
 
 // open opens the queue, as soon as it runs.
 func (p *participant) open(ctx context.Context) (q *workers.Queue, err error) {
 	for {
 		q, err = workers.OpenQueue(ctx, workers.QueueConfig{
-			URL: p.URL, Beat: p.Beat, AckWait: p.AckWait, MaxDeliver: p.MaxDeliver,
+			URL: p.URL, Heartbeat: p.Heartbeat, AckWait: p.AckWait, MaxDeliver: p.MaxDeliver,
 		})
 		if err == nil || pause(ctx) != nil {
 			return q, err
@@ -95,7 +95,7 @@ func pause(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-time.After(beat):
+	case <-time.After(heartbeat):
 		return nil
 	}
 }

@@ -43,7 +43,7 @@ func (o *operation) goOn(ctx context.Context) error {
 		return err
 	}
 	c.tell("going on with the job %s, which was begun at %s", o.job.Name, o.note.Begun.Format(time.DateTime))
-	known := append(slices.Collect(maps.Values(o.batons)), o.note.Snapshot)
+	known := append(slices.Collect(maps.Values(o.snapshots)), o.note.Snapshot)
 	if c.Held.Same(o.note.Snapshot) {
 		known = append(known, c.Held)
 	}

@@ -121,7 +121,7 @@ func (o *operation) sizes(ctx context.Context) (map[string]int64, error) {
 }
 
 // restoreNotes puts notes of a segment into the queue. Later ones replace earlier ones. Parts whose files are missing
-// are left out, and so are batons: most of them are of sessions that have ended.
+// are left out, and so are shared snapshots: most of them are of sessions that have ended.
 func (o *operation) restoreNotes(ctx context.Context, entries []journalEntry, files map[string]int64) error {
 	last := map[string]json.RawMessage{}
 	for _, entry := range entries {
@@ -136,15 +136,15 @@ func (o *operation) restoreNotes(ctx context.Context, entries []journalEntry, fi
 		switch kind, _, _ := strings.Cut(entry.Key, "."); kind {
 		case jobKey:
 			continue
-		case batonKeys:
-			var baton source.Snapshot
-			if err := decode(note, &baton); err != nil {
+		case sharedKeys:
+			var snapshot source.Snapshot
+			if err := decode(note, &snapshot); err != nil {
 				return err
 			}
-			if o.batons == nil {
-				o.batons = map[string]source.Snapshot{}
+			if o.snapshots == nil {
+				o.snapshots = map[string]source.Snapshot{}
 			}
-			o.batons[entry.Key] = baton
+			o.snapshots[entry.Key] = snapshot
 			continue
 		case recordKeys:
 			var record recordNote
@@ -162,8 +162,9 @@ func (o *operation) restoreNotes(ctx context.Context, entries []journalEntry, fi
 	return together(len(keys), func(i int) error { return o.job.Set(ctx, keys[i], last[keys[i]]) })
 }
 
-// call asks processes that may have outlived the queue and the coordinator for their batons, and joins the snapshot of
-// the first one that answers. The journal does not know the batons that were noted in its last moments.
+// call asks processes that may have outlived the queue and the coordinator for their shared snapshots, and joins the
+// snapshot of the first one that answers. The journal does not know the shared snapshots that were noted in its last
+// moments.
 func (o *operation) call(ctx context.Context) (source.Source, error) {
 	if !o.c.Queue.Shared() {
 		return nil, source.ErrSnapshotLost // the others were in the process that has ended
@@ -171,13 +172,13 @@ func (o *operation) call(ctx context.Context) (source.Source, error) {
 	if err := o.job.Set(ctx, callKey, encode(o.note)); err != nil {
 		return nil, err
 	}
-	beat := time.NewTicker(o.c.Queue.Beat())
-	defer beat.Stop()
-	for range beatsOfWorkers + 2 {
+	heartbeat := time.NewTicker(o.c.Queue.Heartbeat())
+	defer heartbeat.Stop()
+	for range heartbeatsOfWorkers + 2 {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-beat.C:
+		case <-heartbeat.C:
 		}
 		src, err := joinAny(ctx, o.job, o.c.Join, o.note.Snapshot, tryMost)
 		if !isLost(err) {
@@ -187,8 +188,8 @@ func (o *operation) call(ctx context.Context) (source.Source, error) {
 	return nil, source.ErrSnapshotLost
 }
 
-// startJournal begins a term of the journal, with the job as its first note. The batons of the term before follow,
-// since this coordinator may be killed before the participants have noted theirs again.
+// startJournal begins a term of the journal, with the job as its first note. The shared snapshots of the term before
+// follow, since this coordinator may be killed before the participants have noted theirs again.
 func (o *operation) startJournal(ctx context.Context) error {
 	sealer, err := o.c.sealer()
 	if err != nil {
@@ -205,12 +206,12 @@ func (o *operation) startJournal(ctx context.Context) error {
 		}
 	}
 	o.journal = &journal{
-		to: o.c.Output.Place, sealer: sealer, begun: time.Now(), least: o.c.Queue.Beat(),
+		to: o.c.Output.Place, sealer: sealer, begun: time.Now(), least: o.c.Queue.Heartbeat(),
 		only: !o.c.Queue.Shared(), name: segmentName{o.note.Run, term + 1, 1},
 	}
 	o.journal.add(jobKey, encode(o.note))
-	for key, baton := range o.batons {
-		o.journal.add(key, encode(baton))
+	for key, snapshot := range o.snapshots {
+		o.journal.add(key, encode(snapshot))
 	}
 	return o.journal.flush(ctx)
 }

@@ -74,11 +74,11 @@ func (f *fixture) resume(t *testing.T) error {
 	return result.err
 }
 
-// resumeByCall goes on by the call that a holder answers, which has shorter beats: however busy the machine is, it is
-// in time.
+// resumeByCall goes on by the call that a holder answers, which has shorter heartbeats: however busy the machine is, it
+// is in time.
 func (f *fixture) resumeByCall(t *testing.T) error {
 	t.Helper()
-	f.Beat = 50 * beat
+	f.Heartbeat = 50 * heartbeat
 	return f.resume(t)
 }
 
@@ -273,7 +273,7 @@ func TestQueueLosesEverything(t *testing.T) {
 	f.check(t)
 }
 
-// TestJournalKnowsNoHolder has a holder whose baton is in no segment of the journal.
+// TestJournalKnowsNoHolder has a holder whose shared snapshot is in no segment of the journal.
 func TestJournalKnowsNoHolder(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -30,7 +30,7 @@ var coordinatorSteps = []string{
 	"queue: find out", "queue: make the stream", "queue: make the consumer", "queue: make the bucket",
 	"queue: note lease",
 	// To plan.
-	"queue: note baton", "queue: note job", "queue: note cuts", "queue: note table", "queue: put a task",
+	"queue: note shared", "queue: note job", "queue: note cuts", "queue: note table", "queue: put a task",
 	// To keep the journal, from the job and its plans to the records.
 	"create journal", "commit journal", "committed journal", "replace journal", "remove journal",
 	// To collect records.

@@ -15,15 +15,15 @@ import (
 // watch is what a coordinator sees of the workers.
 type watch struct {
 	*operation
-	workers  map[string]queue.Value
-	states   map[string]WorkerStatus
-	failures map[string]failureNote
-	batons   map[string]queue.Value // by key
-	silent   map[string]bool        // workers whose batons may be left
-	pulse    queue.Pulse
-	backlog  queue.Backlog
-	idle     int // looks at which nothing was waiting or running
-	unjoined int // looks at which no worker had a session
+	workers   map[string]queue.Value
+	states    map[string]WorkerStatus
+	failures  map[string]failureNote
+	snapshots map[string]queue.Value // by key
+	silent    map[string]bool        // workers whose shared snapshots may be left
+	pulse     queue.Pulse
+	backlog   queue.Backlog
+	idle      int // looks at which nothing was waiting or running
+	unjoined  int // looks at which no worker had a session
 }
 
 func (w *watch) note(v queue.Value) error {
@@ -65,11 +65,11 @@ func (w *watch) note(v queue.Value) error {
 		return nil
 	case recordKeys:
 		delete(w.failures, rest) // the part is not tried again
-	case batonKeys:
-		if w.batons == nil {
-			w.batons = map[string]queue.Value{}
+	case sharedKeys:
+		if w.snapshots == nil {
+			w.snapshots = map[string]queue.Value{}
 		}
-		w.batons[v.Key] = v
+		w.snapshots[v.Key] = v
 		w.journal.add(v.Key, v.Data)
 		return nil
 	}
@@ -105,7 +105,7 @@ func (w *watch) look(ctx context.Context) (err error) {
 		}
 		sessions += w.states[name].Sessions
 	}
-	if err := w.dropBatons(ctx); err != nil {
+	if err := w.dropShared(ctx); err != nil {
 		return err
 	}
 	if err := w.dropFailed(ctx); err != nil {

@@ -50,7 +50,7 @@ type Worker struct {
 	// nothing to write. Zero means an hour.
 	Patience time.Duration
 
-	// Progress is called with the work on the job, every few beats, by one goroutine. It may be nil.
+	// Progress is called with the work on the job, every few heartbeats, by one goroutine. It may be nil.
 	Progress func(WorkerStatus)
 
 	// Notice is called with a message about each failure that will be retried. It may be nil.
@@ -111,8 +111,8 @@ type run struct {
 	status  WorkerStatus
 	current map[*export.Progress]string // the parts under way
 
-	sharing sync.Mutex                 // none is noted in the queue after its session has let it go
-	batons  map[string]source.Snapshot // by the sessions that hold them
+	sharing   sync.Mutex                 // none is noted in the queue after its session has let it go
+	snapshots map[string]source.Snapshot // by the sessions that hold them
 }
 
 // WorkerStatus is what a worker tells of itself.
@@ -136,7 +136,7 @@ func (r *run) work(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
-	group.Go(func() { r.beat(ctx, cancel) })
+	group.Go(func() { r.heartbeat(ctx, cancel) })
 	errs := make([]error, max(1, r.worker.Sessions))
 	var sessions sync.WaitGroup
 	for i := range errs {
@@ -163,9 +163,10 @@ func (r *run) work(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// beat tells again and again that the worker lives, and what it does. It ends the work if nothing goes on in the job.
-func (r *run) beat(ctx context.Context, end context.CancelCauseFunc) {
-	ticks := time.NewTicker(beatsOfWorkers * r.worker.Queue.Beat())
+// heartbeat tells again and again that the worker lives, and what it does. It ends the work if nothing goes on in the
+// job.
+func (r *run) heartbeat(ctx context.Context, end context.CancelCauseFunc) {
+	ticks := time.NewTicker(heartbeatsOfWorkers * r.worker.Queue.Heartbeat())
 	defer ticks.Stop()
 	var p pace
 	var v vigil
@@ -191,14 +192,14 @@ func (r *run) beat(ctx context.Context, end context.CancelCauseFunc) {
 	}
 }
 
-// passOnAgain notes the batons again if the queue has lost them, and the job was put there again. What fails is tried
-// again at the next beat.
+// passOnAgain notes the shared snapshots again if the queue has lost them, and the job was put there again. What fails
+// is tried again at the next heartbeat.
 func (r *run) passOnAgain(ctx context.Context) {
 	r.sharing.Lock()
 	defer r.sharing.Unlock()
 	checked := false
-	for name, baton := range r.batons {
-		key := batonKeys + "." + name
+	for name, snapshot := range r.snapshots {
+		key := sharedKeys + "." + name
 		if _, err := r.job.Get(ctx, key); !errors.Is(err, queue.ErrNotFound) {
 			continue
 		}
@@ -208,28 +209,28 @@ func (r *run) passOnAgain(ctx context.Context) {
 			}
 			checked = true
 		}
-		_ = r.job.Set(ctx, key, encode(baton))
+		_ = r.job.Set(ctx, key, encode(snapshot))
 	}
 }
 
-// hold remembers the baton of a session, until it is let go.
-func (r *run) hold(name string, baton source.Snapshot) (letGo func()) {
+// hold remembers the shared snapshot of a session, until it is let go.
+func (r *run) hold(name string, snapshot source.Snapshot) (letGo func()) {
 	r.sharing.Lock()
 	defer r.sharing.Unlock()
-	if r.batons == nil {
-		r.batons = map[string]source.Snapshot{}
+	if r.snapshots == nil {
+		r.snapshots = map[string]source.Snapshot{}
 	}
-	r.batons[name] = baton
+	r.snapshots[name] = snapshot
 	return func() {
 		r.sharing.Lock()
 		defer r.sharing.Unlock()
-		delete(r.batons, name)
+		delete(r.snapshots, name)
 	}
 }
 
 // leave tells that the worker has ended, unless that takes long: others find out by themselves.
 func (r *run) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, r.worker.Queue.Beat())
+	ctx, cancel := context.WithTimeout(ctx, r.worker.Queue.Heartbeat())
 	defer cancel()
 	status := r.state()
 	if r.worker.Progress != nil {
@@ -256,8 +257,9 @@ func (p *pace) measure(s *WorkerStatus, now time.Time) {
 	p.at, p.text, p.rows = now, s.Text, s.Rows
 }
 
-// beatsOfWorkers is how many beats pass between two notes of a worker's status. There may be a thousand workers.
-const beatsOfWorkers = 5
+// heartbeatsOfWorkers is how many heartbeats pass between two notes of a worker's status. There may be a thousand
+// workers.
+const heartbeatsOfWorkers = 5
 
 func (r *run) state() WorkerStatus {
 	r.mu.Lock()
@@ -306,11 +308,11 @@ func (r *run) count(sessions int) {
 
 // session is one connection to the database after the other, until the job is removed.
 func (r *run) session(ctx context.Context, name string) error {
-	wait := r.worker.Queue.Beat()
+	wait := r.worker.Queue.Heartbeat()
 	for {
 		worked, err := r.admitted(ctx, name)
 		if worked {
-			wait = r.worker.Queue.Beat()
+			wait = r.worker.Queue.Heartbeat()
 		}
 		switch {
 		case errors.Is(err, queue.ErrLost):
@@ -379,13 +381,13 @@ func (r *run) connected(ctx context.Context, name string) (worked bool, err erro
 		if closeErr := src.Close(); err == nil {
 			err = closeErr
 		}
-		r.dropBaton(ctx, name) // until then, others can join by it
+		r.dropOne(ctx, name) // until then, others can join by it
 	}()
-	baton, err := passOn(ctx, r.job, src, name)
+	snapshot, err := passOn(ctx, r.job, src, name)
 	if err != nil {
 		return false, err
 	}
-	defer r.hold(name, baton)()
+	defer r.hold(name, snapshot)()
 	return r.take(ctx, src)
 }
 

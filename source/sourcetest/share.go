@@ -59,14 +59,14 @@ func testShare(t *testing.T, f *Fixture) {
 	f.Exec(t, "DELETE FROM "+f.Quote("shared_t")+" WHERE id % 2 = 1")
 	testShareToken(t, first, snapshot.Token, want)
 
-	holder, baton := first, snapshot
+	holder, shared := first, snapshot
 	for range 3 {
-		next, closeNext := join(t, holder, baton)
+		next, closeNext := join(t, holder, shared)
 		closeHolder()
-		before := baton
-		baton = share(t, next)
-		if baton.Token == before.Token || !baton.Same(before) || !baton.Same(snapshot) {
-			t.Errorf("the snapshot %+v is shared as %+v", before, baton)
+		before := shared
+		shared = share(t, next)
+		if shared.Token == before.Token || !shared.Same(before) || !shared.Same(snapshot) {
+			t.Errorf("the snapshot %+v is shared as %+v", before, shared)
 		}
 		f.Exec(t, "DELETE FROM "+f.Quote("shared_t")+" WHERE id % 4 = 0")
 		if _, err := next.(source.Sharer).Join(context.Background(), before); !errors.Is(err, source.ErrSnapshotLost) {
@@ -85,7 +85,7 @@ func testShare(t *testing.T, f *Fixture) {
 		t.Errorf("a part of another snapshot: %v", err)
 	}
 	// But it can open others that do.
-	last, _ := join(t, other, baton)
+	last, _ := join(t, other, shared)
 	expect(t, readParts(t, last, parts), want)
 }
 

@@ -49,6 +49,6 @@
 // # Liveness
 //
 // A live process replaces a value of the queue again and again ([Job.Acquire], [Pulse]). Other processes consider it
-// dead after [Looks] consecutive looks, [Config.Beat] apart, that have seen the same revision. No clocks are compared,
-// and during an outage of the server, in which no process can look, none is considered dead.
+// dead after [Looks] consecutive looks, [Config.Heartbeat] apart, that have seen the same revision. No clocks are
+// compared, and during an outage of the server, in which no process can look, none is considered dead.
 package queue

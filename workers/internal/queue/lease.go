@@ -15,21 +15,22 @@ const Looks = 5
 
 // Pulse tells who is alive from the revisions of values. The zero value is ready for use. It must be used by one
 // goroutine at a time.
-type Pulse struct{ seen map[string]beat }
+type Pulse struct{ seen map[string]heartbeat }
 
-type beat struct {
+type heartbeat struct {
 	revision uint64
 	looks    int
 }
 
-// Look notes the revision of a value, and reports whether its writer is dead. It should be called once in each beat.
+// Look notes the revision of a value, and reports whether its writer is dead. It should be called once in each
+// heartbeat.
 func (p *Pulse) Look(v Value) (dead bool) {
 	if p.seen == nil {
-		p.seen = map[string]beat{}
+		p.seen = map[string]heartbeat{}
 	}
 	b := p.seen[v.Key]
 	if b.revision != v.Revision {
-		b = beat{revision: v.Revision}
+		b = heartbeat{revision: v.Revision}
 	}
 	b.looks++
 	p.seen[v.Key] = b
@@ -56,16 +57,17 @@ type Lease struct {
 // ErrLost is the cause of the end of [Lease.Context] after another owner has taken the lease.
 var ErrLost = errors.New("queue: another one has taken the lease")
 
-// looksPerBeat bounds the leases at which one that waits looks in each beat: a thousand may wait for one of a hundred.
-const looksPerBeat = 8
+// looksPerHeartbeat bounds the leases at which one that waits looks in each heartbeat: a thousand may wait for one of a
+// hundred.
+const looksPerHeartbeat = 8
 
 // Acquire waits until no live process holds one of the leases, and takes it. If it has to wait, it calls waits first,
-// which may be nil. It first looks at all leases, and then at a few in each beat.
+// which may be nil. It first looks at all leases, and then at a few in each heartbeat.
 func (j *Job) Acquire(ctx context.Context, keys []string, waits func()) (*Lease, error) {
 	var pulse Pulse
 	keys = slices.Clone(keys)
 	rand.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
-	for looks := len(keys); ; looks = min(len(keys), looksPerBeat) {
+	for looks := len(keys); ; looks = min(len(keys), looksPerHeartbeat) {
 		var suspects, others []string
 		for _, key := range keys[:looks] {
 			lease, err := j.tryAcquire(ctx, key, &pulse)
@@ -86,7 +88,7 @@ func (j *Job) Acquire(ctx context.Context, keys []string, waits func()) (*Lease,
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-time.After(j.q.config.Beat):
+		case <-time.After(j.q.config.Heartbeat):
 		}
 	}
 }
@@ -124,7 +126,7 @@ func (l *Lease) Context() context.Context { return l.ctx }
 
 func (l *Lease) renew() {
 	defer close(l.ended)
-	ticks := time.NewTicker(l.job.q.config.Beat)
+	ticks := time.NewTicker(l.job.q.config.Heartbeat)
 	defer ticks.Stop()
 	for {
 		select {
@@ -150,9 +152,9 @@ func (l *Lease) renew() {
 }
 
 // Release gives the lease up, so that the next one need not wait. It does nothing if it is lost. If ctx has ended, it
-// tries that for one beat.
+// tries that for one heartbeat.
 func (l *Lease) Release(ctx context.Context) error {
-	ctx, cancel := grace.Context(ctx, l.job.q.config.Beat)
+	ctx, cancel := grace.Context(ctx, l.job.q.config.Heartbeat)
 	defer cancel()
 	l.cancel(context.Canceled)
 	<-l.ended

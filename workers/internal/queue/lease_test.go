@@ -11,7 +11,7 @@ import (
 	"culvert/workers/internal/queue"
 )
 
-const beat = 20 * time.Millisecond
+const heartbeat = 20 * time.Millisecond
 
 func acquire(t *testing.T, job *queue.Job) *queue.Lease {
 	t.Helper()
@@ -25,7 +25,7 @@ func acquire(t *testing.T, job *queue.Job) *queue.Lease {
 func TestLeaseIsReleased(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
-		c.Beat = 500 * time.Millisecond // on a busy machine, the first holder must not be taken for dead
+		c.Heartbeat = 500 * time.Millisecond // on a busy machine, the first holder must not be taken for dead
 		job := create(t, open(t, c), "job")
 		first := acquire(t, job)
 		waits := make(chan struct{})
@@ -59,7 +59,7 @@ func TestLeaseIsReleased(t *testing.T) {
 // TestLeaseOfTheDead has a holder that loses its connection for good.
 func TestLeaseOfTheDead(t *testing.T) {
 	t.Parallel()
-	c := queue.Config{URL: natsserver.New(t).URL(), Beat: beat}
+	c := queue.Config{URL: natsserver.New(t).URL(), Heartbeat: heartbeat}
 	q, err := queue.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestLeaseOfTheDead(t *testing.T) {
 func TestLeaseIsTaken(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
-		c.Beat = beat
+		c.Heartbeat = heartbeat
 		job := create(t, open(t, c), "job")
 		first := acquire(t, job)
 		until(t, func() bool {
@@ -126,7 +126,7 @@ func TestPulse(t *testing.T) {
 func TestSeveralLeases(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, c queue.Config) {
-		c.Beat = beat
+		c.Heartbeat = heartbeat
 		job := create(t, open(t, c), "job")
 		keys := []string{"session.0", "session.1"}
 		one, err := job.Acquire(t.Context(), keys, nil)
@@ -147,10 +147,10 @@ func TestSeveralLeases(t *testing.T) {
 	})
 }
 
-// TestManyLeases has more leases than one looks at in each beat. One of them is released.
+// TestManyLeases has more leases than one looks at in each heartbeat. One of them is released.
 func TestManyLeases(t *testing.T) {
 	t.Parallel()
-	c := queue.Config{Beat: beat}
+	c := queue.Config{Heartbeat: heartbeat}
 	job := create(t, open(t, c), "job")
 	keys := make([]string, 30)
 	var held []*queue.Lease
@@ -184,7 +184,7 @@ func TestManyLeases(t *testing.T) {
 func TestReleaseInOutage(t *testing.T) {
 	t.Parallel()
 	server := natsserver.New(t)
-	job := create(t, open(t, queue.Config{URL: server.URL(), Beat: beat}), "job")
+	job := create(t, open(t, queue.Config{URL: server.URL(), Heartbeat: heartbeat}), "job")
 	ctx, cancel := context.WithCancel(t.Context())
 	lease, err := job.Acquire(ctx, []string{"lease"}, nil)
 	if err != nil {

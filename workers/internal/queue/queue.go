@@ -36,8 +36,8 @@ type Config struct {
 	// MaxDeliver is how often a task is given to a worker before it counts as failed. Zero means 5.
 	MaxDeliver int
 
-	// Beat is the interval at which live processes report. Zero means 1 s.
-	Beat time.Duration
+	// Heartbeat is the interval at which live processes report. Zero means 1 s.
+	Heartbeat time.Duration
 
 	// Notice is called when the connection is lost, and when it is restored. It may be nil.
 	Notice func(message string)
@@ -53,8 +53,8 @@ func (c Config) withDefaults() Config {
 	if c.MaxDeliver == 0 {
 		c.MaxDeliver = 5
 	}
-	if c.Beat == 0 {
-		c.Beat = time.Second
+	if c.Heartbeat == 0 {
+		c.Heartbeat = time.Second
 	}
 	if c.Notice == nil {
 		c.Notice = func(string) {}
@@ -178,5 +178,5 @@ func (q *Queue) Close() {
 // Shared reports whether the server is elsewhere, so that other processes may use it.
 func (q *Queue) Shared() bool { return q.embedded == nil }
 
-// Beat returns the interval at which live processes report.
-func (q *Queue) Beat() time.Duration { return q.config.Beat }
+// Heartbeat returns the interval at which live processes report.
+func (q *Queue) Heartbeat() time.Duration { return q.config.Heartbeat }

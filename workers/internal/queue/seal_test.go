@@ -61,7 +61,7 @@ func TestNothingIsReadable(t *testing.T) {
 	job := create(t, open(t, queue.Config{}), "job")
 	err := errors.Join(
 		job.Put(t.Context(), func(yield func(string) bool) { yield("a.1") }),
-		job.Create(t.Context(), "record.1", []byte(marker)), job.Set(t.Context(), "baton.1", []byte(marker)))
+		job.Create(t.Context(), "record.1", []byte(marker)), job.Set(t.Context(), "shared.1", []byte(marker)))
 	if err != nil {
 		t.Fatal(err)
 	}

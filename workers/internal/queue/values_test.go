@@ -107,7 +107,7 @@ func TestListAndWatch(t *testing.T) {
 		}
 		set("record.1", "one")
 		set("record.2.x", "two")
-		set("baton.1", "other")
+		set("shared.1", "other")
 		set("record.1", "uno")
 		if got := list(); got != fmt.Sprint(want, nil) {
 			t.Errorf("got %s, want %v", got, want)

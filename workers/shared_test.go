@@ -26,7 +26,8 @@ func (c *closing) Close() error {
 	return c.Source.Close()
 }
 
-// TestBatonOutlivesSession has others join by the baton of a session until it is closed, and not try it afterwards.
+// TestBatonOutlivesSession has others join by the shared snapshot of a session until it is closed, and not try it
+// afterwards.
 func TestBatonOutlivesSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -46,7 +47,7 @@ func TestBatonOutlivesSession(t *testing.T) {
 		return &closing{db, func() {
 			closes.Add(1)
 			if !workers.Holds(t.Context(), q, secret, jobName, "worker-1") {
-				t.Error("the baton was dropped before the session was closed")
+				t.Error("the shared snapshot was dropped before the session was closed")
 			}
 		}}, nil
 	}
@@ -60,14 +61,14 @@ func TestBatonOutlivesSession(t *testing.T) {
 		t.Error(err)
 	}
 	if closes.Load() != 1 || workers.Holds(t.Context(), q, secret, jobName, "worker-1") {
-		t.Errorf("%d sessions were closed, and the baton is left", closes.Load())
+		t.Errorf("%d sessions were closed, and the shared snapshot is left", closes.Load())
 	}
 	cancel()
 	<-running
 }
 
-// TestCallAfterRestart has a journal whose batons are from before a restart of the server, and a holder of a later one,
-// which the journal does not know.
+// TestCallAfterRestart has a journal whose shared snapshots are from before a restart of the server, and a holder of a
+// later one, which the journal does not know.
 func TestCallAfterRestart(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

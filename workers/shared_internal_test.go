@@ -32,8 +32,8 @@ func newTestJob(t *testing.T) *queue.Job {
 	return job
 }
 
-// TestBatons tries batons of all kinds, in any order, one by one and several at once. All attempts together take no
-// longer than one may.
+// TestBatons tries shared snapshots of all kinds, in any order, one by one and several at once. All attempts together
+// take no longer than one may.
 func TestBatons(t *testing.T) {
 	refused := errors.New("no such user")
 	join := func(ctx context.Context, s source.Snapshot) (source.Source, error) {
@@ -51,8 +51,8 @@ func TestBatons(t *testing.T) {
 		return held{}, nil
 	}
 	for _, test := range []struct {
-		batons []string
-		want   error
+		snapshots []string
+		want      error
 	}{
 		{nil, source.ErrSnapshotLost},
 		{[]string{"hangs", "ended", "restarted", "held"}, nil},
@@ -66,31 +66,31 @@ func TestBatons(t *testing.T) {
 	} {
 		const orders = 10
 		for i := range orders {
-			var batons []source.Snapshot
-			for _, token := range test.batons {
-				batons = append(batons, source.Snapshot{Token: token})
+			var snapshots []source.Snapshot
+			for _, token := range test.snapshots {
+				snapshots = append(snapshots, source.Snapshot{Token: token})
 			}
-			rand.Shuffle(len(batons), func(i, j int) { batons[i], batons[j] = batons[j], batons[i] })
+			rand.Shuffle(len(snapshots), func(i, j int) { snapshots[i], snapshots[j] = snapshots[j], snapshots[i] })
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				src, err := tryBatons(t.Context(), join, batons, []int{1, tryMost}[i%2])
+				src, err := trySeveral(t.Context(), join, snapshots, []int{1, tryMost}[i%2])
 				if !errors.Is(err, test.want) || (src == nil) != (test.want != nil) {
-					t.Fatalf("%.10q: %v, %v", test.batons, src, err)
+					t.Fatalf("%.10q: %v, %v", test.snapshots, src, err)
 				}
 				if took := time.Since(began); took > joinPatience {
-					t.Errorf("%.10q: it took %v", test.batons, took)
+					t.Errorf("%.10q: it took %v", test.snapshots, took)
 				}
 			})
 		}
 	}
 }
 
-// TestBatonsOfOtherSnapshots has batons of another snapshot than the job's.
+// TestBatonsOfOtherSnapshots has shared snapshots of another snapshot than the job's.
 func TestBatonsOfOtherSnapshots(t *testing.T) {
 	job := newTestJob(t)
 	this, other := source.Snapshot{Token: "one", State: "this"}, source.Snapshot{Token: "two", State: "other"}
-	for name, baton := range map[string]source.Snapshot{"one": this, "two": other} {
-		if err := job.Set(t.Context(), batonKeys+"."+name, encode(baton)); err != nil {
+	for name, snapshot := range map[string]source.Snapshot{"one": this, "two": other} {
+		if err := job.Set(t.Context(), sharedKeys+"."+name, encode(snapshot)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,8 +105,8 @@ func TestBatonsOfOtherSnapshots(t *testing.T) {
 	}
 }
 
-// TestStaleBatons has batons of a worker that is silent: one of a session that has ended, one that cannot be tried at
-// first, and one that is held.
+// TestStaleBatons has shared snapshots of a worker that is silent: one of a session that has ended, one that cannot be
+// tried at first, and one that is held.
 func TestStaleBatons(t *testing.T) {
 	job := newTestJob(t)
 	unknown := true
@@ -119,10 +119,10 @@ func TestStaleBatons(t *testing.T) {
 				return nil, source.ErrSnapshotLost
 			},
 		}},
-		batons: map[string]queue.Value{}, silent: map[string]bool{"worker": true},
+		snapshots: map[string]queue.Value{}, silent: map[string]bool{"worker": true},
 	}
 	for name, token := range map[string]string{"worker-1": "ended", "worker-2": "unknown", "other-1": "ended"} {
-		key := batonKeys + "." + name
+		key := sharedKeys + "." + name
 		if err := job.Set(t.Context(), key, encode(source.Snapshot{Token: token})); err != nil {
 			t.Fatal(err)
 		}
@@ -130,33 +130,33 @@ func TestStaleBatons(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.batons[key] = v
+		w.snapshots[key] = v
 	}
 	for _, left := range []int{2, 1} {
-		if err := w.dropBatons(t.Context()); err != nil {
+		if err := w.dropShared(t.Context()); err != nil {
 			t.Error(err)
 		}
 		found := 0
-		err := job.List(t.Context(), batonKeys, func(queue.Value) error {
+		err := job.List(t.Context(), sharedKeys, func(queue.Value) error {
 			found++
 			return nil
 		})
-		if found != left || len(w.batons) != left || err != nil {
-			t.Errorf("%d batons are left, %d are known, want %d, %v", found, len(w.batons), left, err)
+		if found != left || len(w.snapshots) != left || err != nil {
+			t.Errorf("%d shared snapshots are left, %d are known, want %d, %v", found, len(w.snapshots), left, err)
 		}
 		unknown = false
 	}
 	if len(w.silent) > 0 {
-		t.Errorf("the batons of %v are looked for again", w.silent)
+		t.Errorf("the shared snapshots of %v are looked for again", w.silent)
 	}
 }
 
-// TestBatonIsLetGo notes a baton that the queue has lost, but no other.
+// TestBatonIsLetGo notes a shared snapshot that the queue has lost, but no other.
 func TestBatonIsLetGo(t *testing.T) {
 	job := newTestJob(t)
 	r := run{job: job, worker: &Worker{}}
 	has := func(name string) bool {
-		_, err := job.Get(t.Context(), batonKeys+"."+name)
+		_, err := job.Get(t.Context(), sharedKeys+"."+name)
 		return err == nil
 	}
 	if err := job.Set(t.Context(), jobKey, encode(jobNote{})); err != nil {
@@ -169,13 +169,13 @@ func TestBatonIsLetGo(t *testing.T) {
 			letGo()
 		}
 	}
-	if err := job.Set(t.Context(), batonKeys+".one", encode(source.Snapshot{})); err != nil {
+	if err := job.Set(t.Context(), sharedKeys+".one", encode(source.Snapshot{})); err != nil {
 		t.Fatal(err)
 	}
 	r.passOnAgain(t.Context())
 	for _, name := range names {
 		if has(name) != (name != "two") {
-			t.Errorf("baton %s: %v", name, has(name))
+			t.Errorf("shared snapshot %s: %v", name, has(name))
 		}
 	}
 }
