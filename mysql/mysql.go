@@ -42,9 +42,10 @@
 // another one is a [source.TextError], such as what UTF-8 has no character for, or the second of two codes for one
 // character. Of a query, the server replaces what has no character by "?" or U+FFFD. If a column of it has such a mark,
 // and a character set that may lack characters, then the query is run once more, and a text that was replaced is a
-// TextError at its end. That cannot be found if the query itself turns a text into another character set, such as by a
-// UNION, if it returns other rows the second time, or if it is no SELECT that can stand in a WITH, such as a CALL. A
-// query that selects the bytes, as in CAST(name AS BINARY), has all of them.
+// TextError at its end. A query with such a mark that cannot stand in a WITH, as with SQL_CALC_FOUND_ROWS, fails too.
+// What was replaced cannot be found if the query itself turns a text into another character set, such as by a UNION, if
+// it returns other rows the second time, or if the server cannot explain it, such as a CALL. A query that selects the
+// bytes, as in CAST(name AS BINARY), has all of them.
 //
 // Rows use the binary protocol, which keeps floating-point numbers exact; as text, the server rounds a FLOAT to six
 // digits. The kinds are:

@@ -45,6 +45,9 @@ func DecoderOf(typeName string, isJSON bool) Decoder {
 	return text
 }
 
+// IsText reports whether the server converts the values from a character set.
+func (d Decoder) IsText() bool { return d == text }
+
 var kinds = [...]source.Kind{
 	text: source.Text, number: source.Number, year: source.Number, bits: source.Number, binary: source.Bytes,
 	JSON: source.JSON,

@@ -20,7 +20,7 @@ func (r *rows) noteMarks() {
 		return
 	}
 	for i, value := range r.values {
-		if text, ok := value.([]byte); ok && !r.doubtful[i] {
+		if text, ok := value.([]byte); ok && !r.doubtful[i] && r.decoders[i].IsText() {
 			r.doubtful[i] = bytes.IndexByte(text, '?') >= 0 || bytes.Contains(text, []byte("\uFFFD"))
 		}
 	}
@@ -44,7 +44,7 @@ func (r *rows) checkDoubtful() error {
 		" FROM "+queryName+" WHERE FALSE")
 	switch {
 	case wire.Refused(err) != nil:
-		return nil // it is no SELECT
+		return r.unchecked(wire.Refused(err))
 	case err == nil && len(found) != 1:
 		err = wire.ErrAnswer
 	}
@@ -68,6 +68,24 @@ func (r *rows) checkDoubtful() error {
 		return err
 	}
 	return lostText(r.columns[doubtful[lost]].Name, found[0][lost])
+}
+
+// unchecked returns the error of a query that cannot be part of another one, so that its texts cannot be checked. It is
+// nil for what the server cannot explain, such as SHOW, which reads no table.
+func (r *rows) unchecked(refused error) error {
+	statement, err := r.session.Prepare(r.ctx, "EXPLAIN "+r.query, 0)
+	if wire.Refused(err) != nil {
+		return nil
+	}
+	if err == nil {
+		err = wire.Guarded(statement.Close)
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("a text has %q or %q, and whether the server has replaced a character by it cannot be checked, "+
+		"since the query cannot be part of another one; leave out what is before its columns, such as "+
+		"SQL_CALC_FOUND_ROWS, and what follows a semicolon: %v", "?", "\uFFFD", refused)
 }
 
 // firstLost returns the number that a statement finds, or -1 for none.

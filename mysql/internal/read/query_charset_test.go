@@ -3,6 +3,7 @@ package read_test
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -13,8 +14,10 @@ import (
 // "?" that a text has by itself is none.
 func TestQueryCharsets(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)
-	database.Exec(t, "CREATE TABLE k (id int, t text CHARACTER SET cp1251, n text CHARACTER SET utf8mb4);"+
-		"INSERT INTO k VALUES (1, 'why?', 'why?'), (2, '', ''), (3, NULL, NULL), (4, x'4198', 'A?')")
+	database.Exec(t, "CREATE TABLE k (id int, t text CHARACTER SET cp1251, n text CHARACTER SET utf8mb4,"+
+		" g point);"+ // with the byte of "?" in its numbers
+		"INSERT INTO k VALUES (1, 'why?', 'why?', POINT(1, 1)), (2, '', '', NULL), (3, NULL, NULL, NULL),"+
+		" (4, x'4198', 'A?', NULL)")
 	db := openAgain(t, database.URL())
 	for _, test := range []struct {
 		sql, column string // which is "" if nothing was replaced
@@ -25,7 +28,10 @@ func TestQueryCharsets(t *testing.T) {
 		{"SELECT n, CAST(t AS BINARY) AS t FROM k", "", 4},
 		{"SELECT t FROM k ORDER BY id LIMIT 3", "", 3},
 		{"SELECT COUNT(t) FROM k", "", 1},
+		{"SHOW COLUMNS FROM k WHERE Field <> 'g'", "", 3},
 		{"SELECT n, t FROM k", "t", 0},
+		{"SELECT g, t FROM k ORDER BY id", "t", 0},
+		{"SELECT t FROM k LOCK IN SHARE MODE", "t", 0},
 		{"SELECT t, t FROM k ORDER BY id", "t", 0},
 		{"SELECT id, UPPER(t) AS ``` up` FROM k", "` up", 0},
 		{"SELECT MAX(t) AS m FROM k WHERE id > 3 GROUP BY id;\n", "m", 0},
@@ -41,5 +47,25 @@ func TestQueryCharsets(t *testing.T) {
 		if found && (text.Column != test.column || text.Charset != "cp1251" || text.Row != 0) {
 			t.Errorf("%s: %v", test.sql, err)
 		}
+	}
+}
+
+// TestQueryUnchecked reads texts by queries that the server does not take as a part of another one: if a text may have
+// been replaced, they are an error, and not taken for a statement that reads no table.
+func TestQueryUnchecked(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE k (id int, t text CHARACTER SET cp1251);"+
+		"INSERT INTO k VALUES (1, 'why'), (2, x'4198')")
+	db := openAgain(t, database.URL())
+	for _, sql := range []string{
+		"SELECT SQL_NO_CACHE t FROM k", "SELECT SQL_CALC_FOUND_ROWS t FROM k", "SELECT HIGH_PRIORITY t FROM k",
+		"SELECT t FROM k; -- all", "SELECT t FROM k; /* all */",
+	} {
+		_, err := drain(query(t, db, sql))
+		if err == io.EOF || !strings.Contains(err.Error(), "cannot be checked") {
+			t.Errorf("%s: %v", sql, err)
+		}
+		where := strings.Replace(sql, "FROM k", "FROM k WHERE id = 1", 1)
+		expectRows(t, query(t, db, where), 1) // without a mark
 	}
 }
