@@ -5,6 +5,8 @@
 //   - package server serves a tree,
 //   - package transfer copies files and directories either way.
 //
+// SPEC.md beside this file has the protocol, and the files of an unfinished transfer.
+//
 // It runs over any net.Listener and any dialer. It neither encrypts nor authenticates; package secureconn does:
 //
 //	s, err := server.New(server.Config{Root: root})
@@ -15,52 +17,10 @@
 //
 // # What travels
 //
-// Two protocols share a port. The bytes of files travel on connections of their own; package exchange describes their
-// messages. Everything else is gRPC. Its calls are defined by fileservice.proto in this directory, also for clients in
-// other languages, which can read and write files by the calls Read and Write. The protocols resemble
-// google.bytestream: a read names its offset, and an interrupted write resumes by asking which blocks are committed.
-//
-// Single lines are messages of gRPC, double lines those of package exchange:
-//
-//	client                                                                         server
-//	   │  Stat  path                                                                  │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│  lstat
-//	   │                                                Entry  name, mode, version    │
-//	   │◀─────────────────────────────────────────────────────────────────────────────│
-//	   │  get  path, version, offset, length                                          │
-//	   │═════════════════════════════════════════════════════════════════════════════▶│  open, is it that version?
-//	   │                                            up to 256 KiB  data               │  read, is it still?
-//	   │◀═════════════════════════════════════════════════════════════════════════════│
-//	   │                                            up to 256 KiB  data, its sum      │  read, is it still?
-//	   │◀═════════════════════════════════════════════════════════════════════════════│
-//	   │  get  path, any version                                                      │
-//	   │═════════════════════════════════════════════════════════════════════════════▶│  open, is it small?
-//	   │                                    Entry, and up to 64 KiB  all of its data  │
-//	   │◀═════════════════════════════════════════════════════════════════════════════│
-//	   │  Sum  directory; name, version of files                                      │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│  read
-//	   │                                                                 sum of each  │
-//	   │◀─────────────────────────────────────────────────────────────────────────────│
-//	   │  QueryWriteStatus  path, version                                             │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│
-//	   │                                            blocks that are committed         │
-//	   │◀─────────────────────────────────────────────────────────────────────────────│
-//	   │  put  path, version, offset, sum, 1 MiB  a block                             │
-//	   │═════════════════════════════════════════════════════════════════════════════▶│  write, if the sum matches
-//	   │  FinishWrite  path, version, sum of the file                                 │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│  sync, rename, sync
-//	   │  put  directory; name, version, sum of small files; their data               │
-//	   │═════════════════════════════════════════════════════════════════════════════▶│  write, sync, name, sync
-//	   │                                                                error of each │
-//	   │◀═════════════════════════════════════════════════════════════════════════════│
-//	   │  OpenDraft  path                                                             │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│  another file beside it,
-//	   │  put  draft, offset, up to 256 KiB  data                                     │  or the file itself
-//	   │═════════════════════════════════════════════════════════════════════════════▶│  write
-//	   │  PublishDraft  draft, path                                                   │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│  sync?, rename, sync?
-//	   │  SyncDraft  draft                                                            │
-//	   │─────────────────────────────────────────────────────────────────────────────▶│  sync
+// Two protocols share a port. The bytes of files travel on connections of their own. Everything else is gRPC. Its calls
+// are defined by fileservice.proto in this directory, also for clients in other languages, which can read and write
+// files by the calls Read and Write. The protocols resemble google.bytestream: a read names its offset, and an
+// interrupted write resumes by asking which blocks are committed.
 //
 // A client has one connection for gRPC, and opens up to Config.Connections others for bytes as they are needed. If the
 // server answers within 5 ms, one for each processor is enough, at least two. A request goes to the connection with the
@@ -84,36 +44,20 @@
 //
 // # Sums
 //
-// A file consists of blocks of 1 MiB; the last one may be shorter. The sum of a block is XXH3-128
-// (https://github.com/Cyan4973/xxHash) with the number of the block, counted from 0, as the seed. So a block at another
-// offset has another sum. The sum of a file of one block is the sum of that block. The sum of any other file, also of
-// an empty one, is XXH3-128 of the sums of its blocks in order, with the seed 0. All sums have 16 bytes, the most
-// significant first:
-//
-//	block 0 ──▶ sum, seed 0 ─┐
-//	block 1 ──▶ sum, seed 1 ─┼─▶ 48 bytes ──▶ sum of the file, seed 0
-//	block 2 ──▶ sum, seed 2 ─┘
-//
-// The sender computes the sum of a block right after it has read the block from the file, and the receiver compares it
-// right before it writes the block. So a sum detects faults of memory, drivers and programs at both ends, not only
-// those of the connection. It is no cryptographic hash, and need not be one: the connection authenticates the sender,
-// which chooses the data in any case. Blocks and small files have sums; reads and writes of open files, as in a mount,
-// have none. A client can also ask for the sum of a file, which the server reads for that, and compare it with its own
-// file. Package transfer computes the BLAKE3 hash of a file on request.
+// A file consists of blocks of 1 MiB, each with an XXH3-128 sum of its content and number; the sum of a file is made of
+// those of its blocks. The sender computes the sum of a block right after it has read the block from the file, and the
+// receiver compares it right before it writes the block. So a sum detects faults of memory, drivers and programs at
+// both ends, not only those of the connection. It is no cryptographic hash, and need not be one: the connection
+// authenticates the sender, which chooses the data in any case. Blocks and small files have sums; reads and writes of
+// open files, as in a mount, have none. A client can also ask for the sum of a file, which the server reads for that,
+// and compare it with its own file. Package transfer computes the BLAKE3 hash of a file on request.
 //
 // # Unfinished files
 //
 // The receiver of a file, a client that pulls or a server that is pushed to, keeps two entries beside it until it is
-// complete. No transferred file may have a name with one of these suffixes, in upper or lower case:
-//
-//	NAME.culvert.part      the data received, each block in its place; the receiver holds a lock on it
-//	NAME.culvert.journal   a directory with a log of package wal that records which blocks are durable
-//
-// If NAME is longer than 239 bytes, they use its first 150 bytes, a dot, and the SHA-256 hash of NAME in hexadecimal.
-// The log has these entries, with all numbers little endian:
-//
-//	first       "culvert2"   size, 8   modified, 8   tag, 8     the version of the source
-//	others      first block, 8   sum, 16   sum, 16   …          consecutive blocks that are durable
+// complete: NAME.culvert.part, with the data received, and NAME.culvert.journal, a log of package wal that records
+// which blocks are durable. No transferred file may have a name with one of these suffixes, in upper or lower case. A
+// directory that a pull makes has the suffix .culvert.part until everything in it is durable.
 //
 // Blocks are written in any order. Those of a file of 64 MiB or more bypass the page cache (O_DIRECT) if the system and
 // the file system allow it, and their space is reserved 64 MiB at a time. After 8 MiB, or 200 ms, .part is synced, and
@@ -130,10 +74,6 @@
 // pushes tells the server when it gives up a file (AbandonWrite): so the server keeps nothing open for it, and removes
 // what belongs to a version that the source has no more. When a writable server starts, it removes those of its tree
 // that are sound, that nobody has locked, and that have not changed for a week.
-//
-// A directory that a pull makes has the file .culvert.journal until everything has arrived: "culvert origin 1", a line
-// feed, what the caller names the source, and a line feed. The directory has the suffix .culvert.part until that file
-// is durable.
 //
 // Clients that send the same version of a file to one name share the upload. Each client says for itself whether an
 // existing file may be replaced: when it begins, and again when it finishes. While a client sends one version, another
@@ -163,9 +103,9 @@
 // while one of the connections of its calls exists and the client sends anything. Bytes written in place stay in any
 // case, and the client can open the file again. At most 512 can be open; peers share them.
 //
-// The file of a draft is locked and has the sticky bit, which has no meaning for files. These and the name identify a
-// draft that a killed server has left. A writable server removes such drafts when it starts; so do the next draft of
-// the same file and the removal of its directory. A user's file that merely has such a name is hidden, never removed.
+// A draft that a killed server has left is recognized by its name, a lock that nobody holds, and the sticky bit. A
+// writable server removes such drafts when it starts; so do the next draft of the same file and the removal of its
+// directory. A user's file that merely has such a name is hidden, never removed.
 //
 // Writes to one draft use all connections. A write to a part of 256 KiB to which another is in progress follows it on
 // the same connection, on which the server writes in order, so overlapping writes keep their order. Sync and Publish

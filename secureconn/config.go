@@ -119,7 +119,7 @@ func (c *Config) timeout() time.Duration {
 	return c.HandshakeTimeout
 }
 
-// verify accepts a connection that follows the package comment, with a peer that is authorized. TLS calls it before it
+// verify accepts a connection that follows SPEC.md, with a peer that is authorized. TLS calls it before it
 // shows the own certificate to a server, and reports a refusal to the peer.
 func (c *Config) verify(state tls.ConnectionState) error {
 	if state.NegotiatedProtocol != protocol {

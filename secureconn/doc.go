@@ -7,7 +7,7 @@
 //
 // The handshake is TLS 1.3 of crypto/tls, without changes. After it the package uses records of its own, which are
 // larger than those of TLS. That takes fewer calls and copies for each byte, and sealing, writing, reading and opening
-// run at the same time. Both ends must use this package.
+// run at the same time. Both ends must use this package. SPEC.md beside this file has every byte that they send.
 //
 // # Peers
 //
@@ -15,73 +15,14 @@
 // self-signed certificate and proves that it holds the key. [Config.Peers] or [Config.Authorize] of the other side
 // decides about the fingerprint. There are no authorities: names, times and issuers in a certificate mean nothing.
 //
-// # Handshake
+// # What a connection guarantees
 //
-//	client                                                        server
-//	   │  ClientHello: TLS 1.3, X25519MLKEM768, ALPN culvert-conn/1  │
-//	   │────────────────────────────────────────────────────────────▶│
-//	   │      ServerHello … Certificate, CertificateVerify, Finished │
-//	   │◀────────────────────────────────────────────────────────────│  the client checks the fingerprint
-//	   │  Certificate, CertificateVerify, Finished                   │
-//	   │────────────────────────────────────────────────────────────▶│  the server checks the fingerprint
-//	   │                         TLS application data: the byte 0x01 │
-//	   │◀────────────────────────────────────────────────────────────│
-//	   │  records, both ways, from the next byte on                  │
-//	   │◀═══════════════════════════════════════════════════════════▶│
+// Neither side accepts another version, key exchange or protocol than those of this package, nor more than 16 KiB from
+// the other before it is accepted. A client learns of a refusal in the handshake, not from its first Read.
 //
-// Neither side accepts another version, key exchange or protocol, and there are no session tickets. The byte tells the
-// client that it was accepted; otherwise a client would learn of a refusal only from its first Read. Neither side
-// accepts more than 16 KiB from the other before the first record.
-//
-// The last TLS record and the first record may arrive together. So TLS reads through a buffer that returns at most the
-// rest of one TLS record, and what follows the last one stays in the buffer for the record layer.
-//
-// # Keys
-//
-// Each direction has a chain of 32-byte secrets. The first comes from the TLS exporter (RFC 8446, section 7.5), with
-// both fingerprints, 32 bytes each, as context:
-//
-//	context = fingerprint of the client ‖ fingerprint of the server
-//	label   = "EXPORTER-culvert-conn/1 client" for what the client sends
-//	          "EXPORTER-culvert-conn/1 server" for what the server sends
-//	S(0)    = TLS-Exporter(label, context, 32)
-//	S(n+1)  = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 next", 32)
-//	key(n)  = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 key", 32)
-//	iv(n)   = HKDF-Expand-SHA-256(S(n), "culvert-conn/1 iv", 12)
-//
-// The cipher is ChaCha20-Poly1305 if TLS has negotiated it, which it does if one side lacks AES hardware, and
-// AES-256-GCM otherwise.
-//
-// # Records
-//
-// All numbers are big endian.
-//
-//	 0        1        2        3        4                                   8
-//	┌────────┬────────┬────────┬────────┬────────┬────────┬────────┬────────┐
-//	│  type  │    0   │    0   │    0   │              length               │  header, which is also the
-//	├────────┴────────┴────────┴────────┴────────┴────────┴────────┴────────┤  additional data
-//	│  ciphertext, length − 16 bytes                                        │
-//	├───────────────────────────────────────────────────────────────────────┤
-//	│  tag, 16 bytes                                                        │
-//	└───────────────────────────────────────────────────────────────────────┘
-//
-//	nonce = iv(n) XOR (0 0 0 0 ‖ sequence, 8 bytes)
-//
-//	type  name   plaintext            meaning
-//	1     DATA   1 to 524,288 bytes   the next bytes of the stream
-//	2     REKEY  none                 the records that follow in this direction are under S(n+1)
-//	3     CLOSE  none                 the stream of this direction ends here
-//
-// The sequence counts all records of a direction from 0, across re-keys, and is never sent: a record that was repeated,
-// omitted, moved, or sent back to its sender does not open. An invalid header is rejected before anything is allocated
-// for it. A record that does not open ends the connection in both directions.
-//
-// A REKEY is sealed under the old key. The next record is a DATA or CLOSE record. A sender sends a REKEY before the
-// record that would exceed 1 GiB under one key, headers and tags included, and before the first record more than 15
-// minutes after the key was first used. A receiver accepts at most 64 GiB under one key. Neither side waits for the
-// other: each direction continues with its new key at once.
-//
-// A direction ends with CLOSE, and nothing after it is read. A connection that ends without CLOSE is
+// All bytes are encrypted and authenticated under keys of the connection, which are replaced before 1 GiB and after 15
+// minutes. A record that was repeated, omitted, moved or changed on the way is an [ErrRecord], and ends the connection
+// in both directions. A direction ends when its sender has closed it. A connection that ends otherwise is
 // [io.ErrUnexpectedEOF], so cutting it cannot make a part look like the whole.
 //
 // # Concurrency
@@ -89,11 +30,11 @@
 //	Write ──seal──▶ queue ──write──▶ network ──read──▶ queue ──open──▶ Read
 //	└─ caller ─┘    └─ helper ─┘                └─ helper ─┘    └─ caller ─┘
 //
-// Writes of less than 16 KiB are sent by the caller's goroutine. For larger ones a helper writes while the caller
-// seals the next record. From 128 KiB on, up to 512 KiB become two records, one of which another goroutine seals. So
-// Write returns when its bytes are sealed, with at most 2 MiB still to be written. A later error is returned by the
-// next Write, CloseWrite or Close, and a program that ends without Close may lose what it wrote last. What is written
-// while the helper is busy joins the helper's next write.
+// Writes of less than 16 KiB are sent by the caller's goroutine. For larger ones a helper writes while the caller seals
+// the next record. From 128 KiB on, up to 512 KiB become two records, one of which another goroutine seals. So Write
+// returns when its bytes are sealed, with at most 2 MiB still to be written. A later error is returned by the next
+// Write, CloseWrite or Close, and a program that ends without Close may lose what it wrote last. What is written while
+// the helper is busy joins the helper's next write.
 //
 // If 32 KiB arrive at once, a helper reads ahead. It waits for more if nothing has arrived, and ends when less arrives.
 // Read opens records directly into its argument if they fit, one of them in another goroutine if there are several.

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrRecord is the error of a connection that received something the peer has not sent: a record that was changed,
-// repeated, omitted or moved, or that does not follow the package comment. None of its data was returned.
+// repeated, omitted or moved, or that does not follow SPEC.md. None of its data was returned.
 var ErrRecord = errors.New("secureconn: a record is not authentic")
 
 // ErrRefused is the error of a handshake that was broken off by the peer, or by an attacker in its name. Most likely

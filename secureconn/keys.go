@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// The names in the package comment, which are part of the format.
+// The names in SPEC.md, which are part of the format.
 const (
 	protocol    = "culvert-conn/1"
 	labelClient = "EXPORTER-culvert-conn/1 client"

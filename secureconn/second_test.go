@@ -23,7 +23,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// This file is a second implementation of the protocol. It was written from the package comment alone, shares nothing
+// This file is a second implementation of the protocol. It was written from SPEC.md alone, shares nothing
 // with the package, and is as plain as can be: the tests speak to the package through it, honestly and not.
 
 // second is one side of a connection.

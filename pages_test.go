@@ -5,6 +5,9 @@ import (
 	"crypto/ed25519"
 	"io"
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +24,7 @@ import (
 
 // TestGoOfPages finds the Go of the documentation in this file, so that all of it compiles.
 func TestGoOfPages(t *testing.T) {
-	source, err := os.ReadFile("readme_test.go")
+	source, err := os.ReadFile("pages_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +41,71 @@ func TestGoOfPages(t *testing.T) {
 			found++
 			block, _, _ = strings.Cut(block, "```")
 			if !strings.Contains(compiled, flat(block)) {
-				t.Errorf("%s has Go that readme_test.go does not compile:\n%s", page, block)
+				t.Errorf("%s has Go that pages_test.go does not compile:\n%s", page, block)
 			}
 		}
 	}
 	if found < 4 {
 		t.Errorf("only %d blocks of Go were found", found)
 	}
+}
+
+var (
+	linkOfPage = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading    = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	fenced     = regexp.MustCompile("(?ms)^```.*?^```")
+	notInLinks = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// TestLinksOfPages finds the files and headings to which the pages of the repository link.
+func TestLinksOfPages(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "*/SPEC.md", "bench/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	links := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range linkOfPage.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			links++
+			file, anchor, _ := strings.Cut(match[1], "#")
+			target := page
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s, which does not exist", page, match[1])
+			} else if anchor != "" && !slices.Contains(anchorsOf(t, target), anchor) {
+				t.Errorf("%s links to %s, which has no such heading", page, match[1])
+			}
+		}
+	}
+	if links < 50 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// anchorsOf returns the names that GitHub gives to the headings of a page.
+func anchorsOf(t *testing.T, page string) (anchors []string) {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+		title := notInLinks.ReplaceAllString(strings.ToLower(match[1]), "")
+		anchors = append(anchors, strings.ReplaceAll(title, " ", "-"))
+	}
+	return anchors
 }
 
 // flat removes indentation.
