@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"path/filepath"
 	"sync"
 
 	"culvert/fileservice"
@@ -85,11 +84,11 @@ func (f *fileSystems) failure(dir string) error {
 }
 
 // of identifies the file system of a directory, or of the one in which it will be made. It returns 0 if that is
-// unknown.
+// unknown. The path has slashes on every system, since it may be one of a server.
 func (f *fileSystems) of(dir string) uint64 {
 	for {
 		info, err := f.stat(dir)
-		parent := filepath.Dir(dir)
+		parent := path.Dir(dir)
 		switch {
 		case err == nil:
 			return fileservice.FileSystemOf(info)

@@ -294,7 +294,7 @@ func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 	case is:
 		return nil, writing(f.present())
 	}
-	if err := f.pull.written.failure(filepath.Dir(f.local)); err != nil {
+	if err := f.pull.written.failure(path.Dir(filepath.ToSlash(f.local))); err != nil {
 		return nil, err
 	}
 	if err := f.open(); err != nil {

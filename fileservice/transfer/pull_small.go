@@ -76,7 +76,7 @@ func (p *pull) readSmall(
 
 // receiveSmall opens the directory for small files.
 func (p *pull) receiveSmall(local string) (*receive.Small, error) {
-	if err := p.written.failure(local); err != nil {
+	if err := p.written.failure(filepath.ToSlash(local)); err != nil {
 		return nil, err
 	}
 	root := p.config.Root

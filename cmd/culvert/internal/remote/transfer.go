@@ -191,7 +191,7 @@ func (t *fileTransfer) notify(e transfer.Event) {
 	}
 }
 
-// printHash prints a line of standard output that b3sum --check can read.
+// printHash prints a line of standard output that b3sum --check can read. On a terminal, it is one that shows.
 func (t *fileTransfer) printHash(e *transfer.Event) {
 	name := t.report.Local
 	if info, err := t.config.Root.Stat(t.config.Local); err == nil && info.IsDir() {
@@ -203,9 +203,12 @@ func (t *fileTransfer) printHash(e *transfer.Event) {
 		escape, name = `\`, strings.NewReplacer(`\`, `\\`, "\n", `\n`, "\r", `\r`).Replace(name)
 	}
 	line := escape + e.Hash.String() + "  " + name
-	if t.app.Console.Terminal() && ui.IsTerminal(t.app.Stdout) {
-		t.app.Console.Print(line) // above the bars
-		return
+	if ui.IsTerminal(t.app.Stdout) {
+		line = ui.Line(line)
+		if t.app.Console.Terminal() {
+			t.app.Console.Print(line) // above the bars
+			return
+		}
 	}
 	if _, err := fmt.Fprintln(t.app.Stdout, line); err != nil && t.failed == nil {
 		err = fmt.Errorf("printing the hashes: %w", err)
