@@ -71,14 +71,15 @@
 //
 // A transfer that ends leaves both entries for the next one, unless the file has this version under its name by then,
 // as after a race: then they are removed, and so they are by a transfer that finds the file present. A client that
-// pushes tells the server when it gives up a file (AbandonWrite): so the server keeps nothing open for it, and removes
-// what belongs to a version that the source has no more. When a writable server starts, it removes those of its tree
-// that are sound, that nobody has locked, and that have not changed for a week.
+// pushes tells the server when it gives up a file (AbandonWrite), also within a second after it was canceled: so the
+// server keeps nothing open for it, and removes what belongs to a version that the source has no more. When a writable
+// server starts, it removes those of its tree that are sound, that nobody has locked, and that have not changed for a
+// week.
 //
-// Clients that send the same version of a file to one name share the upload. Each client says for itself whether an
-// existing file may be replaced: when it begins, and again when it finishes. While a client sends one version, another
-// one is refused, unless the same client begins it. If the client is gone, or has sent nothing for 2 s, the other
-// version replaces its upload.
+// Clients that send the same version of a file to one name share the upload. If one of them gives it up, it goes on.
+// Each client says for itself whether an existing file may be replaced: when it begins, and again when it finishes.
+// While a client sends one version, another one is refused, unless the same client begins it. If the client is gone, or
+// has sent nothing for 2 s, the other version replaces its upload.
 //
 // # Drafts, and files in place
 //

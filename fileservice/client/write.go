@@ -96,8 +96,8 @@ func (c *Client) writeBlocks(
 // AbandonWrite ends an upload with which this client does not go on for now. Without it, the server keeps the upload
 // open for a while, and refuses other versions of the file. If discard is set, the server removes what it has received;
 // otherwise QueryWrite finds it later. If the file has the size and time of the version under its name by then, the
-// server removes what any upload has left. An upload that another client uses at the moment stays. A server that is
-// older than this call refuses it.
+// server removes what any upload has left. An upload that another client has begun too stays. A server that is older
+// than this call refuses it.
 func (c *Client) AbandonWrite(ctx context.Context, name string, version fileservice.Version, discard bool) error {
 	return c.do(ctx, "write", name, func(call *call) error {
 		_, err := call.link.service.AbandonWrite(call.ctx, &fileservicepb.AbandonWriteRequest{

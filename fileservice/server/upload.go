@@ -32,8 +32,20 @@ type upload struct {
 	*receive.File
 	lease
 	version fileservice.Version
-	err     error // of receive.Open; set when ready is closed
+	holders []*peerConn // on which clients have begun it, and not abandoned it; mu of uploads guards it
+	err     error       // of receive.Open; set when ready is closed
 	ready   chan struct{}
+}
+
+// hold notes that a client has begun the upload. mu of uploads is held.
+func (u *upload) hold(conn *peerConn) {
+	u.release(conn)
+	u.holders = append(u.holders, conn)
+}
+
+// release reverses hold, and forgets clients that are gone. mu of uploads is held.
+func (u *upload) release(conn *peerConn) {
+	u.holders = slices.DeleteFunc(u.holders, func(other *peerConn) bool { return other == conn || hasEnded(other) })
 }
 
 // begin opens or joins an upload. It replaces an upload of another version if that client is silent or gone, or begins
@@ -50,6 +62,7 @@ func (u *uploads) begin(
 	for {
 		up := u.open[local]
 		if up != nil && up.version == version {
+			up.hold(conn)
 			return u.enter(conn, local, up)
 		}
 		if up == nil {
@@ -69,6 +82,7 @@ func (u *uploads) begin(
 		return nil, refused("too many uploads")
 	}
 	up := &upload{lease: lease{peer: conn.peer}, version: version, ready: make(chan struct{})}
+	up.hold(conn)
 	up.use(conn)
 	u.open[local] = up
 	publisher := u.publisher
@@ -200,15 +214,18 @@ func (u *uploads) take(conn *peerConn, local string, version fileservice.Version
 	return up, nil
 }
 
-// abandon ends the use of an upload by a client that makes no call for it. If another one does, it goes on.
-func (u *uploads) abandon(local string, version fileservice.Version, discard bool) error {
+// abandon ends the use of an upload by a client that makes no call for it. If another one has begun it too, it goes on.
+func (u *uploads) abandon(conn *peerConn, local string, version fileservice.Version, discard bool) error {
 	u.mu.Lock()
 	up := u.open[local]
 	if up == nil {
 		u.mu.Unlock()
 		return u.removeLeft(local, version)
 	}
-	if up.version != version || up.users > 0 {
+	if up.version == version {
+		up.release(conn)
+	}
+	if up.version != version || up.users > 0 || len(up.holders) > 0 {
 		u.mu.Unlock()
 		return nil
 	}

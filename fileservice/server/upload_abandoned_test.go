@@ -132,3 +132,41 @@ func TestAbandonPresent(t *testing.T) {
 		}
 	}
 }
+
+// TestAbandonShared abandons an upload that another client has begun too, and for which that client makes no call at
+// the moment: it goes on. If both abandon it, nothing is left.
+func TestAbandonShared(t *testing.T) {
+	for _, finish := range []bool{false, true} {
+		dir := t.TempDir()
+		address := filetest.Listen(t, dir, filetest.Writable)
+		connect := func() *client.Client {
+			return filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+		}
+		first, second := connect(), connect()
+		sendFirstBlock(t, first, "file", abandonedVersion)
+		sendFirstBlock(t, second, "file", abandonedVersion)
+		if err := first.AbandonWrite(t.Context(), "file", abandonedVersion, true); err != nil {
+			t.Fatal(err)
+		}
+		var sum fileservice.FileSum
+		note := func(_ int64, _ []byte, block fileservice.Sum) { sum.Append(block) }
+		content := testSource(make([]byte, abandonedVersion.Size))
+		if err := second.WriteBlocks(t.Context(), "file", abandonedVersion, 0, 3, content, note); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		want := []string{"file"}
+		if finish {
+			_, err = second.FinishWrite(t.Context(), "file", abandonedVersion, sum.Sum(), 0o600, false)
+		} else {
+			want = nil
+			err = second.AbandonWrite(t.Context(), "file", abandonedVersion, true)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+		if got := namesIn(t, dir); !slices.Equal(got, want) {
+			t.Errorf("there are %q instead of %q", got, want)
+		}
+	}
+}

@@ -164,7 +164,7 @@ func (s service) AbandonWrite(
 	if err != nil {
 		return nil, err
 	}
-	return &pb.AbandonWriteResponse{}, s.uploads.abandon(local, version, request.GetDiscard())
+	return &pb.AbandonWriteResponse{}, s.uploads.abandon(callOf(ctx).conn, local, version, request.GetDiscard())
 }
 
 // FinishWrite renames a complete file to its name.

@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"culvert/fileservice"
+	"culvert/fileservice/client"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
@@ -88,5 +90,36 @@ func TestPushPresentLeftover(t *testing.T) {
 				t.Errorf("single %v, overwrite %v: there are %q", single, overwrite, left)
 			}
 		}
+	}
+}
+
+// TestPushCanceledAbandons ends a push amid a file: the server is told, so that it keeps nothing open for it.
+func TestPushCanceledAbandons(t *testing.T) {
+	from, _ := filetest.Tree(t, map[string]int{"large": 70 * fileservice.BlockSize})
+	root := filetest.OpenRoot(t, t.TempDir())
+	listener := filetest.ListenLocally(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	told := make(chan string, 10)
+	config := server.Config{Root: root, Writable: true}
+	config.Observer.Called = func(call server.Call) {
+		switch call.Method {
+		case "PutBlock":
+			cancel()
+		case "AbandonWrite":
+			told <- call.Path
+		}
+	}
+	srv, served := filetest.StartServer(t, listener, config)
+	c := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String())})
+	_, err := transfer.Push(ctx, c, transfer.Config{Remote: "copy", Root: filetest.OpenRoot(t, from), Local: "large"})
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := errors.Join(srv.Close(), <-served); err != nil { // after its calls
+		t.Error(err)
+	}
+	if len(told) != 1 {
+		t.Errorf("the server was told of %d files", len(told))
 	}
 }

@@ -108,7 +108,8 @@ func (f *serverFile) end(cause error) error {
 }
 
 // tidy tells the server that it need not keep the upload open, or that the file is present, so that nothing is left of
-// earlier ones. A server that is not told does so by itself after a while, or a week.
+// earlier ones. It does so after the end of the transfer, too. A server that is not told does the same by itself after
+// a while, or a week.
 func (f *serverFile) tidy(cause error) {
 	told := f.begun || f.left && cause == errPresent
 	f.begun = false
@@ -119,7 +120,7 @@ func (f *serverFile) tidy(cause error) {
 	if f.file == nil {
 		version = fileservice.VersionOf(f.found)
 	}
-	_ = f.client.AbandonWrite(f.push.ctx, f.remote, version, isUseless(cause))
+	_ = f.client.AbandonWrite(f.push.parting, f.remote, version, isUseless(cause))
 }
 
 // localSource is a file to push while another package reads it.

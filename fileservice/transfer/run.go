@@ -9,6 +9,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/internal/grace"
 	"culvert/place"
 )
 
@@ -18,6 +19,9 @@ const (
 	finishesAtOnce = 128 // files that wait for a sync here or on the server
 	queueLength    = 512 // files found but not begun
 )
+
+// partingTime is how long a transfer that was canceled waits for the server to be told of what it gives up.
+const partingTime = time.Second
 
 // mover moves one large file in one direction. begin returns errPresent if the destination has the file.
 type mover interface {
@@ -58,6 +62,8 @@ var errPresent = errors.New("fileservice: the file is already present")
 type transfer struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
+	parting  context.Context // ends partingTime after ctx, or with run
+	parted   context.CancelFunc
 	config   Config
 	connect  func()     // opens all connections, once, if there is enough to transfer
 	most     func() int // workers that move blocks
@@ -123,6 +129,7 @@ func newTransfer(ctx context.Context, config Config) *transfer {
 	}
 	t.changed = sync.NewCond(&t.mu)
 	t.ctx, t.cancel = context.WithCancelCause(ctx)
+	t.parting, t.parted = grace.Context(t.ctx, partingTime)
 	t.checking, t.endCheck = context.WithCancel(t.ctx)
 	return t
 }
@@ -141,6 +148,7 @@ func (t *transfer) use(client *client.Client) *client.Client {
 // run transfers the files for which walk calls add.
 func (t *transfer) run(walk func() error) (Result, error) {
 	start := time.Now()
+	defer t.parted()
 	defer wakeAtEnd(t.ctx, t.changed)()
 	var workers sync.WaitGroup
 	for range workerCount {

@@ -51,7 +51,8 @@ type Config struct {
 	// in the resolution of the copy's file system, such as 2 s for FAT. PushPlace compares checksums in any case.
 	Overwrite bool
 
-	// DryRun reports what would be done by Notify, and changes nothing.
+	// DryRun reports what would be done by Notify, and changes nothing. With Overwrite, it asks for sums one after the
+	// other, unlike the transfer itself.
 	DryRun bool
 
 	// Retry is called after each failure to reach the server (ErrUnreachable), one call at a time, and reports whether

@@ -109,8 +109,8 @@ type FileServiceClient interface {
 	// FinishWrite commits all blocks, checks that their sums make the sum of the file, and gives the file its name.
 	FinishWrite(ctx context.Context, in *FinishWriteRequest, opts ...grpc.CallOption) (*Entry, error)
 	// AbandonWrite ends the upload of a version with which the client does not go on for now. Without the call, the
-	// server keeps the upload open for a while. If the path has a file of the version's size and time by now, the server
-	// removes what is left of any upload, unless other clients are sending.
+	// server keeps the upload open for a while. It goes on if another client has begun it too. If the path has a file of
+	// the version's size and time by now, the server removes what is left of any upload, unless one is under way.
 	AbandonWrite(ctx context.Context, in *AbandonWriteRequest, opts ...grpc.CallOption) (*AbandonWriteResponse, error)
 	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
 	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
@@ -432,8 +432,8 @@ type FileServiceServer interface {
 	// FinishWrite commits all blocks, checks that their sums make the sum of the file, and gives the file its name.
 	FinishWrite(context.Context, *FinishWriteRequest) (*Entry, error)
 	// AbandonWrite ends the upload of a version with which the client does not go on for now. Without the call, the
-	// server keeps the upload open for a while. If the path has a file of the version's size and time by now, the server
-	// removes what is left of any upload, unless other clients are sending.
+	// server keeps the upload open for a while. It goes on if another client has begun it too. If the path has a file of
+	// the version's size and time by now, the server removes what is left of any upload, unless one is under way.
 	AbandonWrite(context.Context, *AbandonWriteRequest) (*AbandonWriteResponse, error)
 	// OpenDraft opens a file for writing at any offset. An existing file that is not truncated is written in place:
 	// others see each write. Otherwise the writes make a draft, which is not in the tree until it is published; from then
