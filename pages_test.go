@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -92,6 +93,43 @@ func TestLinksOfPages(t *testing.T) {
 	}
 	if links < 50 {
 		t.Errorf("only %d links were found", links)
+	}
+}
+
+// TestTestsOfPages finds the tests that the pages name.
+func TestTestsOfPages(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]string{} // the page, by the test
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile("`(Test[A-Z][A-Za-z]+)").FindAllStringSubmatch(string(text), -1) {
+			named[match[1]] = page
+		}
+	}
+	if len(named) < 5 {
+		t.Errorf("only %d tests are named", len(named))
+	}
+	err = filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(file)
+		for _, match := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllStringSubmatch(string(source), -1) {
+			delete(named, match[1])
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for test, page := range named {
+		t.Errorf("%s names %s, which does not exist", page, test)
 	}
 }
 
