@@ -7,14 +7,16 @@ import (
 	"culvert/sink"
 )
 
-// heirsSQL returns the tables that inherit from the table $1, also through others, and whether the user may read them.
+// heirsSQL returns the tables that inherit from the table $1, also through others, and whether the user may read all
+// their rows. Temporary ones are those of other sessions, and nobody else reads them with the table.
 const heirsSQL = `
 WITH RECURSIVE heirs(oid) AS (
 	SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = $1::oid
 	UNION SELECT i.inhrelid FROM heirs h JOIN pg_catalog.pg_inherits i ON i.inhparent = h.oid)
 SELECT n.nspname, c.relname, c.relkind = 'r' AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')
-	AND pg_catalog.has_table_privilege(c.oid, 'SELECT')
+	AND pg_catalog.has_table_privilege(c.oid, 'SELECT') AND NOT pg_catalog.row_security_active(c.oid)
 FROM heirs h JOIN pg_catalog.pg_class c ON c.oid = h.oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relpersistence <> 't'
 ORDER BY n.nspname, c.relname`
 
 // heirs returns the tables that inherit from a table. It reads a row of each only if the rows of the table are to be

@@ -1,6 +1,8 @@
 package fill_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"culvert/sink"
@@ -46,5 +48,22 @@ CREATE TABLE whole (a int) PARTITION BY LIST (a); CREATE TABLE part PARTITION OF
 			expectCount(t, database, rows+" WHERE a = 7", "1")
 			expectCount(t, database, "child", "1")
 		}
+	}
+}
+
+// TestPlanHeirs plans a table with heirs whose rows the user cannot look for: one with row security, and temporary ones
+// of another session, which nobody else reads with their parent.
+func TestPlanHeirs(t *testing.T) {
+	_, database := openNew(t, `CREATE TABLE parent (a int); CREATE TABLE child () INHERITS (parent);
+CREATE TABLE secret () INHERITS (parent); ALTER TABLE secret ENABLE ROW LEVEL SECURITY`)
+	role := database.Name + "_loader"
+	database.Exec(t, "CREATE ROLE "+role+" LOGIN; GRANT ALL ON parent, child, secret TO "+role)
+	t.Cleanup(func() { database.Exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	session(t, database, "CREATE TEMP TABLE mine () INHERITS (parent); INSERT INTO mine VALUES (1)")
+	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+	plan, err := db.Plan(t.Context(), "parent", sink.Filling{Existing: sink.Truncate})
+	want := []sink.Heir{{Table: `"public"."child"`}, {Table: `"public"."secret"`, Filled: true}}
+	if err != nil || !slices.Equal(plan.Heirs, want) {
+		t.Errorf("the heirs are %v, %v, want %v", plan.Heirs, err, want)
 	}
 }
