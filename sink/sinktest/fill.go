@@ -85,6 +85,9 @@ func testDiscard(t *testing.T, f *Fixture) {
 		t.Fatal(err)
 	}
 	expect(t, f.read(t, "discard_t"))
+	if _, err := other.Table(t.Context(), "discard_t", sink.Filling{}); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("Table of a sink that is closed: %v", err)
+	}
 
 	filled = table(t, db, "discard_t", sink.Filling{})
 	load(t, filled, []string{"4"})

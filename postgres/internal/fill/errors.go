@@ -9,9 +9,9 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/internal/sqlsource"
 	"culvert/postgres/internal/wire"
 	"culvert/sink"
-	"culvert/source"
 )
 
 // Error codes of the server (errcodes.txt in its sources).
@@ -26,17 +26,6 @@ const (
 	codeTooManyConnections    = "53300"
 )
 
-// unavailableError is a [source.ErrUnavailable].
-type unavailableError struct {
-	text  string
-	cause error
-}
-
-func unavailable(text string, cause error) error { return &unavailableError{text, cause} }
-
-func (e *unavailableError) Error() string   { return e.text }
-func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
-
 // failed explains an error of what was being done. It returns nil for nil.
 func (s *session) failed(ctx context.Context, doing string, err error) error {
 	if err == nil {
@@ -49,7 +38,7 @@ func (s *session) failed(ctx context.Context, doing string, err error) error {
 		explained := fmt.Errorf("postgres: %s: %w", doing, s.cause(refused))
 		switch {
 		case wire.EndsSession(refused):
-			return unavailable(explained.Error(), refused)
+			return sqlsource.Unavailable(explained.Error(), refused)
 		case refused.Code == codeLockNotAvailable:
 			return s.locked(explained)
 		case refused.Code == codeDiskFull:
@@ -60,7 +49,7 @@ func (s *session) failed(ctx context.Context, doing string, err error) error {
 	if !s.conn.IsClosed() {
 		return fmt.Errorf("postgres: %s: %w", doing, err)
 	}
-	return unavailable(fmt.Sprintf("postgres: %s: lost the connection: %v", doing, err), err)
+	return sqlsource.Unavailable(fmt.Sprintf("postgres: %s: lost the connection: %v", doing, err), err)
 }
 
 // cause returns the error of the server with its notes, or, if values are not to be shown, the meaning of its code.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/internal/sqlsource"
 	"culvert/postgres/internal/wire"
 	"culvert/sink"
 	"culvert/source"
@@ -22,6 +23,7 @@ type DB struct {
 	config  *pgconn.Config
 	session *session
 	filling *table // the table that is being filled, or nil
+	closed  bool
 }
 
 var (
@@ -61,8 +63,11 @@ var errOpen = errors.New("postgres: another table is being filled; commit or dis
 // begin begins a transaction, if no table is being filled. Between two, a session is idle for as long as others fill
 // theirs. If it was ended meanwhile, as idle_session_timeout does, another takes its place.
 func (db *DB) begin(ctx context.Context, f sink.Filling) error {
-	if db.filling != nil {
+	switch {
+	case db.filling != nil:
 		return errOpen
+	case db.closed:
+		return sqlsource.Unavailable("postgres: the database is closed", nil)
 	}
 	err := db.session.begin(ctx, f)
 	if ctx.Err() != nil || !errors.Is(err, source.ErrUnavailable) {
@@ -100,5 +105,6 @@ func (db *DB) Close() error {
 		err = db.filling.Discard()
 	}
 	db.session.close()
+	db.closed = true
 	return err
 }

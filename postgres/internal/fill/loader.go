@@ -9,6 +9,7 @@ import (
 
 	"culvert/format"
 	"culvert/internal/rowsum"
+	"culvert/internal/sqlsource"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -48,7 +49,7 @@ func (l *loader) ready() error {
 	case l.t.ended:
 		return errEnded
 	case l.s.conn.IsClosed():
-		return l.fail(unavailable("postgres: the connection is closed", nil))
+		return l.fail(sqlsource.Unavailable("postgres: the connection is closed", nil))
 	case l.t.swap != nil && l.t.swap.done:
 		return l.fail(fmt.Errorf("postgres: table %s: %w", l.t.target.name(), errSwapped))
 	case l.s.conn.TxStatus() != 'I':

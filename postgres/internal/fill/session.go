@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"culvert/internal/sqlsource"
 	"culvert/postgres/internal/wire"
 	"culvert/sink"
 )
@@ -41,7 +42,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	}
 	conn, err := wire.Connect(ctx, config, grace)
 	if failed, ok := errors.AsType[*wire.ConnectError](err); ok {
-		return nil, unavailable(failed.Error(), failed)
+		return nil, sqlsource.Unavailable(failed.Error(), failed)
 	}
 	if err != nil {
 		return nil, err
