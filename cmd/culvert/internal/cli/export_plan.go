@@ -177,7 +177,7 @@ func (t *plannedTable) countParts(
 	t.Parts, t.Ranges, t.Readers, t.Reason = len(parts), 0, 0, parts[0].Whole
 	_, shared := src.(source.Sharer)
 	switch {
-	case o.shared.URL != "":
+	case o.shared.Elsewhere():
 		t.workers = true
 	case o.shared.Workers > 0:
 		t.Readers = min(o.shared.Workers, len(parts))

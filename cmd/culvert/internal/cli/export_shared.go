@@ -31,7 +31,7 @@ func (o *exportOptions) checkShared() error {
 	case o.ordered && o.shared.Given():
 		return command.WithHint(command.Usagef("--ordered is for one connection, not for several workers"),
 			"leave out --workers, --queue and --resume")
-	case o.Jobs != 0 && (o.shared.Workers != 0 || o.shared.URL != ""):
+	case o.Jobs != 0 && (o.shared.Workers != 0 || o.shared.Elsewhere()):
 		return command.WithHint(command.Usagef("--jobs says nothing of an export with --workers or --queue"),
 			"use N sessions of this process: --workers N", "or N of another one: culvert worker -j N")
 	}
@@ -46,7 +46,7 @@ func (e *tablesExport) share(
 	if err := e.checkFiles(l); err != nil {
 		return err
 	}
-	if o.shared.Workers == 0 && o.shared.URL == "" {
+	if o.shared.Workers == 0 && !o.shared.Elsewhere() {
 		o.shared.Workers = e.plan.MaxReaders()
 	}
 	names := e.names

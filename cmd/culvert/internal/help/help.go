@@ -85,7 +85,7 @@ var flagGroups = []struct{ title, flags string }{
 		"lock-timeout redact-errors"},
 	{"Access", "allow writable rw allow-other"},
 	{"Output", "output place force hash format line invalid-utf8 compress ordered part-size armor decrypt dry-run"},
-	{"Workers", "workers queue job-key resume remove replicas nats-creds nats-nkey nats-ca nats-cert nats-key"},
+	{"Workers", "workers queue job-key resume remove replicas nats-context"},
 	{"Encryption", "pq recipient recipients-file identity plugin key-file no-encrypt " +
 		"passphrase passphrase-file passphrase-fd passphrase-command"},
 	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout hold-timeout stall-timeout " +

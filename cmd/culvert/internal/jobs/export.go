@@ -73,7 +73,7 @@ func (r *resume) String() string { return string(*r) }
 func (r *resume) Type() string { return "MODE" }
 
 // Given reports whether the export is one by several workers.
-func (f *ExportFlags) Given() bool { return f.Workers != 0 || f.URL != "" || f.resume != "" }
+func (f *ExportFlags) Given() bool { return f.Workers != 0 || f.Elsewhere() || f.resume != "" }
 
 // Resumes reports whether the export goes on with an earlier one.
 func (f *ExportFlags) Resumes() bool { return f.resume != "" }
@@ -91,10 +91,10 @@ func (f *ExportFlags) Check() error {
 			workers.MostSessions), "leave it out for any number of connections")
 	case !f.Given() && (f.maxConnections > 0 || f.jobKey != "" || f.metrics != ""):
 		return command.Usagef("--max-connections, --job-key and --metrics are for an export with --workers or --queue")
-	case f.URL == "" && f.replicas != 1:
+	case !f.Elsewhere() && f.replicas != 1:
 		return command.Usagef("--replicas is for --queue")
 	}
-	return f.checkFiles()
+	return nil
 }
 
 // Export is an export by several workers.
@@ -184,7 +184,7 @@ func (e *Export) happened(one workers.Event) {
 	}
 	switch one.Event {
 	case workers.EventPartFailed:
-		if e.Flags.URL != "" { // otherwise the worker of this process has said it
+		if e.Flags.Elsewhere() { // otherwise the worker of this process has said it
 			e.teller.tell(fmt.Sprintf("table %q, part %d, attempt %d of worker %s: %s",
 				one.Table, one.Part, one.Attempt, one.Worker, one.Reason))
 		}
@@ -194,11 +194,11 @@ func (e *Export) happened(one workers.Event) {
 }
 
 // isAlone reports whether nobody but this process has to know the secret.
-func (e *Export) isAlone() bool { return e.Flags.URL == "" && !e.Flags.Resumes() }
+func (e *Export) isAlone() bool { return !e.Flags.Elsewhere() && !e.Flags.Resumes() }
 
 // open opens the queue: elsewhere, or within this process.
 func (e *Export) open(ctx context.Context) (q *workers.Queue, done func(error) error, err error) {
-	if e.Flags.URL != "" {
+	if e.Flags.Elsewhere() {
 		config, err := e.Flags.config(e.app)
 		if err != nil {
 			return nil, nil, err
@@ -227,7 +227,7 @@ func (e *Export) begin(ctx context.Context, q *workers.Queue) error {
 		return q.Remove(ctx, e.name)
 	}
 	return command.WithHint(fmt.Errorf("there is an export to %s already: job %s", e.To.Text, e.name),
-		"what it does: culvert jobs --queue "+command.ForShell(shown(string(e.Flags.URL))),
+		"what it does: culvert jobs "+e.Flags.flags(),
 		"go on with it, if nobody coordinates it: --resume", "begin again: --force")
 }
 
@@ -255,8 +255,8 @@ func (e *Export) run(ctx context.Context, q *workers.Queue) (*manifest.Manifest,
 			}
 		})
 	} else {
-		e.teller.tell(fmt.Sprintf("job %s waits for workers: culvert worker --queue %s SOURCE", e.name,
-			command.ForShell(shown(string(e.Flags.URL)))))
+		e.teller.tell(fmt.Sprintf("job %s waits for workers: culvert worker %s SOURCE", e.name,
+			e.Flags.flags()))
 	}
 	m, err := c.Run(inner)
 	if cause := context.Cause(inner); err != nil && cause != nil && ctx.Err() == nil {
@@ -303,7 +303,7 @@ func (e *Export) later() string {
 	switch {
 	case e.random:
 		return "nobody can go on with it, since you have no identity; begun with --job-key FILE, it could go on"
-	case e.Flags.URL == "":
+	case !e.Flags.Elsewhere():
 		return "--resume goes on where it was, if the database has not changed"
 	}
 	return "the job remains, and its workers go on; --resume coordinates it again"

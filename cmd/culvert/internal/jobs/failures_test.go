@@ -27,7 +27,7 @@ func TestFailuresAreTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var told bytes.Buffer
-			e := &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{URL: test.url}}}
+			e := &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{url: test.url}}}
 			e.teller.app = &command.App{Console: ui.NewConsole(&told)}
 			for _, one := range []workers.Event{part, table, {Event: workers.EventWorkerJoined, Worker: "far"}} {
 				e.happened(one)

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,11 +82,11 @@ func (h *holding) run(ctx context.Context, args []string) error {
 	if err == nil && len(rest) > 0 {
 		err = command.Usagef("a snapshot is of the whole database, not of %q", rest[0])
 	}
-	if err == nil && h.options.URL == "" && h.options.jobKey != "" {
+	if err == nil && !h.options.Elsewhere() && h.options.jobKey != "" {
 		err = command.Usagef("--job-key is for --queue")
 	}
 	if err == nil {
-		err = cmp.Or(h.options.checkFiles(), db.NotShared())
+		err = db.NotShared()
 	}
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (h *holding) run(ctx context.Context, args []string) error {
 	h.db = db
 	stop := h.remind()
 	defer stop()
-	if h.options.URL == "" {
+	if !h.options.Elsewhere() {
 		err = h.alone(ctx)
 	} else {
 		err = h.forJobs(ctx)

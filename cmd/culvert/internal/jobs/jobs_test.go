@@ -52,17 +52,17 @@ func TestQueueURLs(t *testing.T) {
 	for text, want := range map[string]string{
 		"nats://host": "nats://host", "host:4222": "nats://host:4222", "tls://a,b": "tls://a,nats://b",
 	} {
-		if got, err := checkURL(a, text, true); err != nil || got != want {
+		if got, err := checkURL(a, text, nil, true); err != nil || got != want {
 			t.Errorf("%s is %s, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"http://host", "nats://", "nats://me:secret@host", "a,nats://secret@host"} {
-		_, err := checkURL(a, text, true)
+		_, err := checkURL(a, text, nil, true)
 		if command.ExitCode(err) != command.ExitUsage || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if _, err := checkURL(a, "nats://secret@host", false); err != nil || a.Secrets.Redact("secret") == "secret" {
+	if _, err := checkURL(a, "nats://secret@host", nil, false); err != nil || a.Secrets.Redact("secret") == "secret" {
 		t.Errorf("a secret of the environment: %v", err)
 	}
 	if got := shown("nats://me:secret@host"); got != "nats://host" {
@@ -219,7 +219,7 @@ func TestLater(t *testing.T) {
 	}{
 		{"alone", &Export{Flags: &ExportFlags{}}, "--resume goes on where it was"},
 		{"without an identity", &Export{Flags: &ExportFlags{}, random: true}, "begun with --job-key FILE"},
-		{"with a queue", &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{URL: "nats://host"}}}, "its workers go on"},
+		{"with a queue", &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{url: "nats://host"}}}, "its workers go on"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var told bytes.Buffer

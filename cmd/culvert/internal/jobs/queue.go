@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,38 +21,32 @@ import (
 
 // QueueFlags say which NATS server keeps the jobs, who one is there, and what the participants of a job share.
 type QueueFlags struct {
-	URL    command.NotEmpty
-	jobKey command.NotEmpty
-	files  [5]command.NotEmpty // as natsFiles lists them
-}
-
-// natsFiles are the flags that name files, and the variables of the environment that stand for them.
-var natsFiles = [5]struct{ flag, variable, usage string }{
-	{"nats-creds", "NATS_CREDS", "be the NATS user in `FILE`: a JWT and its nkey"},
-	{"nats-nkey", "NATS_NKEY", "be the NATS user whose nkey is in `FILE`"},
-	{"nats-ca", "NATS_CA", "verify the NATS server by the certificates in `FILE`"},
-	{"nats-cert", "NATS_CERT", "show the NATS server the certificate in `FILE`"},
-	{"nats-key", "NATS_KEY", "the key of --nats-cert, in `FILE`"},
+	url     command.NotEmpty
+	context command.NotEmpty
+	jobKey  command.NotEmpty
 }
 
 // Add adds the flags to a command.
 func (f *QueueFlags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&f.URL, "queue", "use the queue at the NATS server `URL`")
+	flags.Var(&f.url, "queue", "use the queue at the NATS server `URL`")
+	flags.Var(&f.context, "nats-context", "use the queue of a context of the nats program, by its `NAME`")
 	flags.Var(&f.jobKey, "job-key", "encrypt the queue with the identity in `FILE` (default: your own)")
-	for i, file := range natsFiles {
-		flags.Var(&f.files[i], file.flag, file.usage)
-	}
 }
 
-// checkFiles refuses files of NATS without a queue.
-func (f *QueueFlags) checkFiles() error {
-	for i, file := range f.files {
-		if f.URL == "" && file != "" {
-			return command.Usagef("--%s is for --queue", natsFiles[i].flag)
-		}
+// Elsewhere reports whether the flags name a queue outside this process.
+func (f *QueueFlags) Elsewhere() bool { return f.url != "" || f.context != "" }
+
+// flags returns the flags that name the queue, for a shell.
+func (f *QueueFlags) flags() string {
+	var all []string
+	if f.context != "" {
+		all = append(all, "--nats-context "+command.ForShell(string(f.context)))
 	}
-	return nil
+	if f.url != "" {
+		all = append(all, "--queue "+command.ForShell(shown(string(f.url))))
+	}
+	return strings.Join(all, " ")
 }
 
 // secret returns what the participants of a job share.
@@ -63,39 +58,55 @@ func (f *QueueFlags) secret(ctx context.Context, a *command.App) ([]byte, error)
 	return key.JobSecret(), nil
 }
 
-// config returns the URL and the files, from the flags or else from the environment.
+// config returns the URL, the user and the files: from the flags, the context, or else the environment.
 func (f *QueueFlags) config(a *command.App) (c workers.QueueConfig, err error) {
-	given := f.URL != ""
-	if c.URL = string(f.URL); !given {
-		c.URL = os.Getenv("NATS_URL")
+	var known natsContext
+	if name := cmp.Or(string(f.context), os.Getenv("NATS_CONTEXT")); name != "" {
+		if known, err = readContext(name); err != nil {
+			return c, err
+		}
 	}
-	if c.URL == "" {
+	given := f.url != ""
+	if c.URL = cmp.Or(string(f.url), known.URL, os.Getenv("NATS_URL")); c.URL == "" {
 		return c, command.WithHint(command.Usagef("the queue is missing"), "name a NATS server: --queue nats://HOST",
 			"see: culvert help workers")
 	}
-	if c.URL, err = checkURL(a, c.URL, given); err != nil {
+	user := known.user()
+	if user == nil {
+		user = userOf(os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD"))
+	}
+	if c.URL, err = checkURL(a, c.URL, user, given); err != nil {
 		return c, err
 	}
-	for i, to := range []*string{&c.Credentials, &c.Nkey, &c.CA, &c.Certificate, &c.Key} {
-		if *to = string(f.files[i]); *to == "" {
-			*to = os.Getenv(natsFiles[i].variable)
-		}
-		if *to == "" {
+	for _, file := range []struct {
+		to              *string
+		known, variable string
+	}{
+		{&c.Credentials, known.Creds, "NATS_CREDS"},
+		{&c.Nkey, known.Nkey, "NATS_NKEY"},
+		{&c.CA, known.CA, "NATS_CA"},
+		{&c.Certificate, known.Cert, "NATS_CERT"},
+		{&c.Key, known.Key, "NATS_KEY"},
+	} {
+		if *file.to = file.known; file.known != "" {
 			continue
 		}
-		if _, err := os.Stat(*to); err != nil {
-			return c, fmt.Errorf("--%s: %w", natsFiles[i].flag, err)
+		if *file.to = os.Getenv(file.variable); *file.to == "" {
+			continue
+		}
+		if _, err := os.Stat(*file.to); err != nil {
+			return c, fmt.Errorf("%s: %w", file.variable, err)
 		}
 	}
 	if (c.Certificate == "") != (c.Key == "") {
-		return c, command.Usagef("--nats-cert and --nats-key belong together")
+		return c, command.Usagef("NATS_CERT and NATS_KEY belong together")
 	}
 	return c, nil
 }
 
-// checkURL completes the URL of a server, or those of several. One that was given on the command line must not have a
-// secret.
-func checkURL(a *command.App, text string, given bool) (string, error) {
+// checkURL completes the URL of a server, or those of several, with the user, which may be nil. One that was given on
+// the command line must not have a secret.
+func checkURL(a *command.App, text string, user *url.Userinfo, given bool) (string, error) {
 	var all []string
 	for one := range strings.SplitSeq(text, ",") {
 		if !strings.Contains(one, "://") {
@@ -109,10 +120,10 @@ func checkURL(a *command.App, text string, given bool) (string, error) {
 		if u.User != nil && given {
 			return "", command.WithHint(
 				command.Usagef("there is a password on the command line, where others can see it"),
-				"use --nats-creds FILE or --nats-nkey FILE, or the environment variables NATS_USER and NATS_PASSWORD")
+				"use --nats-context NAME, or the environment variables NATS_USER and NATS_PASSWORD")
 		}
 		if u.User == nil {
-			u.User = userOfEnvironment()
+			u.User = user
 		}
 		if u.User != nil {
 			password, both := u.User.Password()
@@ -126,9 +137,8 @@ func checkURL(a *command.App, text string, given bool) (string, error) {
 	return strings.Join(all, ","), nil
 }
 
-// userOfEnvironment returns a user and a password, or a token, or nil.
-func userOfEnvironment() *url.Userinfo {
-	user, password := os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD")
+// userOf returns a user and a password, or a token, or nil.
+func userOf(user, password string) *url.Userinfo {
 	switch {
 	case user == "":
 		return nil
