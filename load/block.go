@@ -116,12 +116,13 @@ type preparer struct {
 	printed bool               // it was printed by another database of the same system
 	csv     bool               // the text is CSV, and is summed up
 	shows   bool               // the decoder shows the lines that are summed up
-	fewer   bool               // so are the rows that are loaded, if they may have other text
+	loaded  bool               // so are the rows that are loaded, which can have other text
 	encoder format.Encoder     // for a table of text
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 
 	headerLines int64          // before the first row
 	table       sink.TextTable // or nil
+	fitter      sink.Fitter    // the table, or nil
 
 	decoders chan format.Decoder
 }
@@ -134,6 +135,7 @@ func (p *preparer) prepare(b *block) {
 	}
 	if p.asIs && (p.printed || !endsData(b.text)) && p.table.KeepsText(b.text) {
 		b.out = b.text
+		b.loaded.Sum = b.sum.Sum
 		return
 	}
 	if p.from != nil {
@@ -228,8 +230,8 @@ func shifted(err error, rows int64) error {
 // take makes text of a batch if the loaders take text. It is summed up if it is CSV and its sum is not known, or if
 // only its sum is wanted.
 func (p *preparer) take(b *block, batch *source.Batch) (err error) {
-	if p.table != nil {
-		if batch, err = p.table.Fit(batch); err != nil && p.from == nil {
+	if p.fitter != nil {
+		if batch, err = p.fitter.Fit(batch); err != nil && p.from == nil {
 			err = shifted(err, b.rows)
 		}
 		if err != nil {
@@ -251,7 +253,7 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	case p.encoder == nil:
 		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
 		b.output, b.summed = b.output[:0], true
-	case p.lines == nil || (p.csv || p.shows) && !p.fewer:
+	case p.lines == nil || (p.csv || p.shows) && !p.loaded:
 		b.output, err = p.encoder.AppendRows(b.output, batch)
 	default:
 		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)

@@ -189,7 +189,6 @@ func (p *Plan) jobOf(
 	if j.system == source.SQLite {
 		j.columns.keepText()
 	}
-	j.fewer = !j.columns.all || j.shows
 	if p.ReadBack && !j.columns.all && len(p.Columns) > 0 {
 		return j, fmt.Errorf("load: table %q has columns that are not loaded, so its rows cannot be compared",
 			table.Name)

@@ -25,7 +25,7 @@ var errStopped = errors.New("load: stopped")
 type figures struct {
 	rows, text int64
 	sum        Sum
-	loaded     Sum // of the columns that are loaded, if the text has others
+	loaded     Sum // of what was loaded of the text: without other columns, and as the table writes it
 	summed     bool
 }
 

@@ -25,7 +25,6 @@ type job struct {
 	text     bool            // they are a text, whose table cannot be made
 	csv      bool            // the text has the lines that are summed up
 	shows    bool            // so has what the decoder of the text shows
-	fewer    bool            // it has columns that are not loaded, or its values are decoded
 	prints   bool            // the source can print CSV
 	alone    string          // why there will be fewer loaders than wanted
 	table    string          // the name of the table as the sink writes it
@@ -179,17 +178,16 @@ func (t *filling) prepare() error {
 	c.learn(t.table.Columns(), dynamic)
 	t.prep = preparer{
 		from: t.job.from, fields: c.fields, csv: t.job.csv, shows: t.job.shows,
-		fewer:    t.job.fewer && t.plan.ReadBack,
 		decoders: make(chan format.Decoder, t.plan.jobs()),
 	}
 	text, is := t.table.(sink.TextTable)
 	if !is {
-		if t.plan.ReadBack && (!t.job.csv || t.job.fewer) {
+		if t.plan.ReadBack {
 			return t.sumBatches()
 		}
 		return nil
 	}
-	t.prep.table = text
+	t.prep.table, t.prep.fitter = text, text
 	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all {
 		t.prep.asIs, t.prep.csv, t.prep.printed, t.prep.from = true, true, t.job.prints, format.CSV{}
 	}
@@ -199,6 +197,7 @@ func (t *filling) prepare() error {
 	}
 	if _, csv := text.Format().(format.CSV); csv {
 		t.prep.lines, _ = t.prep.encoder.(format.LineEncoder)
+		t.prep.loaded = t.plan.ReadBack
 	}
 	return nil
 }
@@ -209,7 +208,8 @@ func (t *filling) sumBatches() error {
 	if err != nil {
 		return err
 	}
-	t.prep.lines, _ = encoder.(format.LineEncoder)
+	t.prep.lines, t.prep.loaded = encoder.(format.LineEncoder)
+	t.prep.fitter, _ = t.table.(sink.Fitter)
 	return nil
 }
 
@@ -326,7 +326,7 @@ func (t *filling) readBack(workers []*worker, want figures) error {
 	if !want.summed && want.rows > 0 {
 		return errors.New("load: only rows that were loaded as CSV have a sum to compare what is read back with")
 	}
-	if t.job.fewer {
+	if t.prep.loaded && (t.prep.csv || t.prep.shows) {
 		want.sum = want.loaded
 	}
 	found := SumError{Wanted: want.sum, WantedRows: want.rows, Where: "in the table"}

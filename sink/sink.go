@@ -186,19 +186,25 @@ type Limited interface {
 	Alone() string
 }
 
-// TextTable is implemented by tables whose loaders are all [TextLoader].
+// Fitter is implemented by tables that write some values in another form than they have in their source, such as a
+// text as the binary data of its bytes.
+type Fitter interface {
+	// Fit returns rows in the form that the database reads: the same batch, or another one. [Loader.Sum] returns the sum
+	// of such rows, if the database prints them as it has read them. The error is a [*RowError] with the row of the
+	// batch, and an [ErrChanged], if a column would change a value. [Loader.Load] does this itself. Fit is safe for
+	// concurrent use.
+	Fit(b *source.Batch) (*source.Batch, error)
+}
+
+// TextTable is implemented by tables whose loaders are all [TextLoader]. Rows must be fitted before they are encoded.
 type TextTable interface {
 	Table
+	Fitter
 
 	// Format returns the format of the text that the loaders read. Its encoder for [Table.Columns] is safe for
 	// concurrent use. [format.CSV] means that files of CSV can be loaded as they are, except for their header, if
 	// KeepsText is true.
 	Format() format.Format
-
-	// Fit returns rows as they are to be encoded: the same batch, or another one in which values have the form that the
-	// database reads. The error is a [*RowError] with the row of the batch, and an [ErrChanged], if a column would
-	// change a value. [Loader.Load] does this itself. Fit is safe for concurrent use.
-	Fit(b *source.Batch) (*source.Batch, error)
 
 	// KeepsText reports whether every column keeps its values of a text of whole rows in that format. Otherwise the
 	// rows must be decoded, and passed to Fit, which says what is wrong, if anything is. It is safe for concurrent use.

@@ -53,8 +53,8 @@ var valueTests = map[string][]string{
 	},
 	"./load": {
 		"CreateFromMariaDB", "CreateNoEqual", "CreateOther", "CreateUntyped", "InfinityOfSQLite", "JSONInJSONL",
-		"JSONTextOfSQLite", "Linked", "LongNames", "RandomTables", "ReadBack", "ReadBackGenerated", "SumOfJSONL",
-		"TimesOfSQLite", "ValuesOfSQLite",
+		"JSONTextOfSQLite", "Linked", "LongNames", "RandomTables", "ReadBack", "ReadBackFitted", "ReadBackGenerated",
+		"SumOfJSONL", "TimesOfSQLite", "ValuesOfSQLite",
 	},
 	"./wal": {
 		"BadInput", "DamageAfterRecovery", "DamagedShortSegment", "DoubtfulHeads", "Exhaustive", "FlippedBits",

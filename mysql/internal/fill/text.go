@@ -146,7 +146,7 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 	case c.class == year && !isYear(value):
 		err = errYear
 	case kind == source.Bool && c.class != words:
-		value = map[bool][]byte{true: {'1'}, false: {'0'}}[string(value) == "t"]
+		value = numberOf(value)
 	case kind == source.Bytes:
 		value = append([]byte(`\x`), hex.EncodeToString(value)...)
 	case c.class == moment:
@@ -218,10 +218,8 @@ var errBits = errors.New("the value is neither a number without a sign nor as ma
 func appendBits(dst []byte, size int, kind source.Kind, value []byte) ([]byte, error) {
 	text, base := string(value), 10
 	switch {
-	case kind == source.Bool && text == "t":
-		text = "1"
 	case kind == source.Bool:
-		text = "0"
+		text = string(numberOf(value))
 	case kind == source.Text && size > 1 && len(text) == size && strings.Trim(text, "01") == "":
 		base = 2
 	}
@@ -235,14 +233,18 @@ func appendBits(dst []byte, size int, kind source.Kind, value []byte) ([]byte, e
 // zones are endings of times in UTC, the zone of the session. MariaDB does not read them.
 var zones = [][]byte{[]byte("+00"), []byte("+00:00"), []byte("Z")}
 
-// momentOf returns a time without its zone. The server would cut off digits of seconds that it does not store.
-func momentOf(digits int, value []byte) ([]byte, error) {
+func withoutZone(value []byte) []byte {
 	for _, zone := range zones {
 		if rest, found := bytes.CutSuffix(value, zone); found && bytes.IndexByte(rest, ':') > 0 {
-			value = rest
-			break
+			return rest
 		}
 	}
+	return value
+}
+
+// momentOf returns a time without its zone. The server would cut off digits of seconds that it does not store.
+func momentOf(digits int, value []byte) ([]byte, error) {
+	value = withoutZone(value)
 	if _, fraction, found := bytes.Cut(value, []byte{'.'}); found && len(fraction) > digits {
 		if len(bytes.Trim(fraction[digits:], "0")) > 0 {
 			return nil, fmt.Errorf("the column stores %d digits of fractions of a second", digits)
