@@ -47,21 +47,38 @@ type Omitter interface {
 	Omitted(ctx context.Context, schema string) ([]string, error)
 }
 
-// MaxOmitted is the most that [Omitted] names.
-const MaxOmitted = 1000
+// MaxOmitted is the most that [Omitted] names, and MaxOmittedSize the most bytes of these texts: names can be long.
+const (
+	MaxOmitted     = 1000
+	MaxOmittedSize = 64 << 10
+)
 
-// Omitted returns what the list of tables of a source leaves out: nothing if it is not an [Omitter]. If that is more
-// than [MaxOmitted], the last text says how much more.
-func Omitted(ctx context.Context, s Source, schema string) ([]string, error) {
+// Omitted returns what the lists of tables of a source leave out, in the schemas that are listed: nothing if it is not
+// an [Omitter]. If that is more than [MaxOmitted] or [MaxOmittedSize], the last text says how much more.
+func Omitted(ctx context.Context, s Source, schemas ...string) (omitted []string, err error) {
 	omitter, ok := s.(Omitter)
 	if !ok {
 		return nil, nil
 	}
-	omitted, err := omitter.Omitted(ctx, schema)
-	if more := len(omitted) - MaxOmitted; more > 0 {
-		omitted = append(omitted[:MaxOmitted], fmt.Sprintf("%d more", more))
+	more, size := 0, 0
+	for _, schema := range schemas {
+		all, err := omitter.Omitted(ctx, schema)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range all {
+			if more > 0 || len(omitted) == MaxOmitted || size+len(one) > MaxOmittedSize {
+				more++
+				continue
+			}
+			omitted = append(omitted, one)
+			size += len(one)
+		}
 	}
-	return omitted, err
+	if more > 0 {
+		omitted = append(omitted, fmt.Sprintf("%d more", more))
+	}
+	return omitted, nil
 }
 
 // Describer is implemented by sources that can describe the state of the database that they read.

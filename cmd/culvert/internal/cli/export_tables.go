@@ -263,15 +263,8 @@ func (o *exportOptions) listedSchemas() []string {
 }
 
 // omitted returns what the tables that the database has leave out; nothing if tables are named.
-func (o *exportOptions) omitted(ctx context.Context, src source.Source) (all []string, err error) {
-	for _, schema := range o.listedSchemas() {
-		omitted, err := source.Omitted(ctx, src, schema)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, omitted...)
-	}
-	return all, nil
+func (o *exportOptions) omitted(ctx context.Context, src source.Source) ([]string, error) {
+	return source.Omitted(ctx, src, o.listedSchemas()...)
 }
 
 // directory is where several tables go: the directory that is named, or else one with the name of the only schema, or
