@@ -95,6 +95,14 @@ func DialectOf(system string) Dialect {
 	return dialects[name]
 }
 
+// Family returns the dialect under whose name the types of a system are listed: MySQL for MariaDB.
+func (d Dialect) Family() Dialect {
+	if d == MariaDB {
+		return MySQL
+	}
+	return d
+}
+
 // ColumnDefinition is what makes a column again.
 type ColumnDefinition struct {
 	Name      string `json:"name"`

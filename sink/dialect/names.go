@@ -46,7 +46,7 @@ func CheckTable(to source.Dialect, name string) error {
 // unnameable returns why a system cannot have a name, or would cut it, or "" if it can.
 func unnameable(to source.Dialect, name string) string {
 	const outsideBMP = 0x10000
-	switch family(to) {
+	switch to.Family() {
 	case source.PostgreSQL:
 		if len(name) > mostBytes {
 			return fmt.Sprintf("the name has %d bytes, and names are cut after %d", len(name), mostBytes)
@@ -88,7 +88,7 @@ func (t *translation) checkColumns() error {
 // sameName reports whether two names mean one column, or one index of a table. In MySQL, letter case does not count,
 // and in SQLite not that of ASCII.
 func sameName(to source.Dialect, a, b string) bool {
-	switch family(to) {
+	switch to.Family() {
 	case source.MySQL:
 		return strings.EqualFold(a, b)
 	case source.SQLite:

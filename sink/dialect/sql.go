@@ -103,7 +103,7 @@ func options(c source.ColumnDefinition) string {
 // quote writes a name as an SQL identifier.
 func quote(d source.Dialect, name string) string {
 	mark := `"`
-	if family(d) == source.MySQL {
+	if d.Family() == source.MySQL {
 		mark = "`"
 	}
 	return mark + strings.ReplaceAll(name, mark, mark+mark) + mark
@@ -146,7 +146,7 @@ func literalOf(from source.Dialect, expression string) (literal, bool) {
 	if parts := quotation.FindStringSubmatch(expression); parts != nil {
 		value := strings.ReplaceAll(parts[1], "''", "'")
 		if from == source.PostgreSQL && casts.MatchString(parts[2]) || parts[2] == "" {
-			return literal{textual, value}, family(from) != source.MySQL || !strings.Contains(value, `\`)
+			return literal{textual, value}, from.Family() != source.MySQL || !strings.Contains(value, `\`)
 		}
 		return literal{kind: textual}, false
 	}
@@ -191,7 +191,7 @@ func (l literal) fits(to source.Dialect, column string) bool {
 	if layout := layouts[base]; layout != "" {
 		at, err := time.Parse(layout, l.value)
 		const epoch, end = 1970, 2038 // of a timestamp of MySQL
-		isStamp := family(to) == source.MySQL && base == "timestamp"
+		isStamp := to.Family() == source.MySQL && base == "timestamp"
 		return err == nil && l.kind == textual && (base == "time" || at.Year() > 0) &&
 			(!isStamp || at.Year() > epoch && at.Year() < end)
 	}
@@ -220,7 +220,7 @@ func (l literal) sql(to source.Dialect, column string) (string, bool) {
 		return text(l.value), true
 	case l.kind == number:
 		return l.value, true
-	case family(to) == source.MySQL && strings.Contains(l.value, `\`):
+	case to.Family() == source.MySQL && strings.Contains(l.value, `\`):
 		return "", false
 	case isLong(column):
 		return "(" + text(l.value) + ")", true

@@ -17,10 +17,10 @@ import (
 // MariaDB, is returned as it is, and left out is what it lacks. The error is a [*TypeError] if a column has a
 // type without an equal, and a [*NameError] if it cannot have its name.
 func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []string, error) {
-	if family(d.Dialect) == family(to) {
+	if d.Dialect.Family() == to.Family() {
 		return d, d.Lacks, nil
 	}
-	if types[family(d.Dialect)] == nil || types[family(to)] == nil {
+	if types[d.Dialect.Family()] == nil || types[to.Family()] == nil {
 		return nil, nil, fmt.Errorf("dialect: a table of %s cannot be made in %s: %w", Name(d.Dialect), Name(to),
 			errors.ErrUnsupported)
 	}
@@ -49,7 +49,7 @@ func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []s
 	}
 	t.numbering()
 	t.rest()
-	switch family(to) {
+	switch to.Family() {
 	case source.SQLite:
 		t.result.Create = t.sqlite()
 	case source.MySQL:
@@ -198,7 +198,7 @@ func (t *translation) find(name string) *source.ColumnDefinition {
 
 // unindexed returns a column that the key cannot have, or nil. MariaDB has unique keys of long texts.
 func (t *translation) unindexed(c source.Constraint) *source.ColumnDefinition {
-	if family(t.to) != source.MySQL || t.to == source.MariaDB && c.Kind == source.Unique {
+	if t.to.Family() != source.MySQL || t.to == source.MariaDB && c.Kind == source.Unique {
 		return nil
 	}
 	for _, name := range c.Columns {
@@ -225,7 +225,7 @@ var collated = lazyregexp.New(`(?i)\([^()]*\bCOLLATE\b`)
 // isOrdinary reports whether an index has whole columns, all rows, and the collations of its columns. Those of MySQL
 // have no collations of their own.
 func (t *translation) isOrdinary(i source.Index) bool {
-	system := family(t.from.Dialect)
+	system := t.from.Dialect.Family()
 	return t.has(i.Columns) && ordinary[system].MatchString(i.Definition) &&
 		(system == source.MySQL || !collated.MatchString(i.Definition))
 }
@@ -246,7 +246,7 @@ func (t *translation) index(i source.Index) {
 	if t.result.Schema != "" && t.to == source.PostgreSQL {
 		table = quote(t.to, t.result.Schema) + "." + table
 	}
-	switch family(t.to) {
+	switch t.to.Family() {
 	case source.PostgreSQL: // which finds a name that is free in the schema
 		made.Name = ""
 		made.Definition = "CREATE " + unique + "INDEX ON " + table + columns
@@ -256,7 +256,7 @@ func (t *translation) index(i source.Index) {
 			made.Definition = unique + "KEY " + quote(t.to, i.Name) + columns
 		}
 	case source.SQLite:
-		if family(t.from.Dialect) == source.MySQL { // where each table has names of its own
+		if t.from.Dialect.Family() == source.MySQL { // where each table has names of its own
 			made.Name = t.result.Name + "_" + i.Name
 		}
 		made.Definition = "CREATE " + unique + "INDEX " + quote(t.to, made.Name) + " ON " + table + columns
@@ -316,7 +316,7 @@ func (t *translation) isNumbered(name string) bool {
 // canNumber reports whether a column is one that the target can number: in MySQL one that begins a key, in SQLite the
 // primary key.
 func (t *translation) canNumber(name string) bool {
-	switch family(t.to) {
+	switch t.to.Family() {
 	case source.SQLite:
 		return slices.Equal(t.result.PrimaryKey(), []string{name})
 	case source.MySQL:
@@ -365,7 +365,7 @@ const (
 
 // takesComment reports whether the target can have a comment, of most characters in MySQL.
 func (t *translation) takesComment(comment string, most int) bool {
-	if family(t.to) == source.MySQL {
+	if t.to.Family() == source.MySQL {
 		return !strings.Contains(comment, `\`) && utf8.RuneCountInString(comment) <= most
 	}
 	return t.to != source.SQLite

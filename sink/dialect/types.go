@@ -151,18 +151,10 @@ var types = map[source.Dialect]map[string]equals{
 	},
 }
 
-// family returns the dialect under whose name the types of a system are listed.
-func family(d source.Dialect) source.Dialect {
-	if d == source.MariaDB {
-		return source.MySQL
-	}
-	return d
-}
-
 // key returns the name under which a type is listed, and its modifiers.
 func key(from source.Dialect, name string) (listed string, modifiers []int) {
 	base, modifiers := typename.Cut(name)
-	if family(from) == source.MySQL {
+	if from.Family() == source.MySQL {
 		base = strings.TrimSuffix(base, " zerofill")
 		word, _, _ := strings.Cut(strings.TrimSuffix(base, " unsigned"), "(")
 		switch word {
@@ -193,9 +185,9 @@ func key(from source.Dialect, name string) (listed string, modifiers []int) {
 // equal returns the type in another system, or false if there is none.
 func equal(from, to source.Dialect, name string) (string, bool) {
 	listed, modifiers := key(from, name)
-	known := types[family(from)][listed]
+	known := types[from.Family()][listed]
 	found := ""
-	switch family(to) {
+	switch to.Family() {
 	case source.PostgreSQL:
 		found = known.postgres
 	case source.MySQL:
@@ -220,7 +212,7 @@ func limit(to source.Dialect, found string, modifiers []int) (string, bool) {
 	switch shape {
 	case "n)":
 		n := modifiers[0]
-		if family(to) == source.MySQL && (n > varchars || base == "char" && n > chars) {
+		if to.Family() == source.MySQL && (n > varchars || base == "char" && n > chars) {
 			return "longtext", true
 		}
 		return fmt.Sprintf("%s(%d)", base, n), true
@@ -229,7 +221,7 @@ func limit(to source.Dialect, found string, modifiers []int) (string, bool) {
 	case "p,s)":
 		p, s := modifiers[0], modifiers[1]
 		switch {
-		case s < 0, family(to) == source.MySQL && (p > digits || s > scale || s > p):
+		case s < 0, to.Family() == source.MySQL && (p > digits || s > scale || s > p):
 			return "", false
 		case to == source.SQLite && p > digitsOfReal && (s != 0 || p > digitsOfInteger):
 			return "TEXT", true

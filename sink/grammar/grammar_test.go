@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"testing"
 
+	"culvert/sink"
 	"culvert/sink/grammar"
 	"culvert/source"
 )
@@ -203,5 +204,14 @@ func TestGrammars(t *testing.T) {
 		if grammar.Postgres(name) != nil {
 			t.Errorf("%s has a grammar", name)
 		}
+	}
+}
+
+// TestNarrowZerofill has integers of MySQL be read without the zeros of ZEROFILL, whatever their width.
+func TestNarrowZerofill(t *testing.T) {
+	const double = "double precision"
+	from := sink.Origin{Dialect: source.MariaDB, Type: "int(20) unsigned zerofill"}
+	if grammar.Narrow(grammar.Postgres(double), source.PostgreSQL, double, from) != nil {
+		t.Errorf("a %s does not keep each %s", double, from.Type)
 	}
 }

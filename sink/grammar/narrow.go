@@ -18,7 +18,7 @@ func Narrow(g Grammar, to source.Dialect, name string, from sink.Origin) Grammar
 	if g == nil || from.Dialect == "" || from.Dialect == source.SQLite {
 		return g
 	}
-	same := family(to) == family(from.Dialect) && to != source.SQLite
+	same := to.Family() == from.Dialect.Family() && to != source.SQLite
 	if same && strings.EqualFold(name, from.Type) && name != moneyType {
 		return nil
 	}
@@ -27,7 +27,7 @@ func Narrow(g Grammar, to source.Dialect, name string, from sink.Origin) Grammar
 	if guaranteed == nil || !guaranteed(given, wanted) {
 		return g
 	}
-	isOrdinary := ordinary[family(from.Dialect)][given.family]
+	isOrdinary := ordinary[from.Dialect.Family()][given.family]
 	if isOrdinary == nil || to == source.SQLite && given.family != floating {
 		return nil
 	}
@@ -41,14 +41,6 @@ func Narrow(g Grammar, to source.Dialect, name string, from sink.Origin) Grammar
 
 // moneyType has amounts whose text depends on a setting.
 const moneyType = "money"
-
-// family returns the one system for those that have the same types.
-func family(d source.Dialect) source.Dialect {
-	if d == source.MariaDB {
-		return source.MySQL
-	}
-	return d
-}
 
 // kindOfType says how the values of a type are written.
 type kindOfType uint8
@@ -70,7 +62,7 @@ const (
 // class is what a type can hold.
 type class struct {
 	family kindOfType
-	size   int  // digits, also zeros before others; bits of floating-point numbers; characters
+	size   int  // digits; bits of floating-point numbers; characters
 	places int  // digits after the point, or of a second
 	signed bool // of 64 bits at most
 }
@@ -155,7 +147,7 @@ func isOfDay(value []byte) bool {
 // classOf returns the class of a type. Without a family, nothing is known of it.
 func classOf(d source.Dialect, name string) class {
 	base, modifiers := typename.Cut(name)
-	switch family(d) {
+	switch d.Family() {
 	case source.PostgreSQL:
 		return classOfPostgres(base, modifiers)
 	case source.MySQL:
@@ -208,21 +200,17 @@ var sizes = map[string]int{
 }
 
 func classOfMySQL(base string, modifiers []int) class {
-	base, padded := strings.CutSuffix(base, " zerofill")
+	base = strings.TrimSuffix(base, " zerofill") // zeros are read only of DECIMAL
 	if size := sizes[base]; size > 0 {
-		c := class{family: integer, size: size, signed: !padded && base != "bigint unsigned" && base != "year"}
-		if padded {
-			c.size = max(size, first(modifiers, 0))
-		}
-		return c
+		return class{family: integer, size: size, signed: base != "bigint unsigned"}
 	}
 	base = strings.TrimSuffix(base, " unsigned")
 	switch {
 	case base == "decimal" && len(modifiers) > 1:
 		return class{family: decimalNumber, size: modifiers[0], places: modifiers[1]}
-	case base == "float" && modifiers == nil && !padded:
+	case base == "float" && modifiers == nil:
 		return class{family: floating, size: 32}
-	case base == "double" && modifiers == nil && !padded:
+	case base == "double" && modifiers == nil:
 		return class{family: floating, size: 64}
 	case base == "date":
 		return class{family: day}

@@ -38,7 +38,7 @@ var meanings = map[string]string{
 	"1048": "a column cannot be null", "1062": "duplicate key", "1263": "a column cannot be null",
 	"1264": "out of range", "1265": "the value would be changed", "1292": "incorrect value",
 	"1364": "a column has no default", "1366": "incorrect value", "1406": "too long", "1411": "incorrect value",
-	"1416": "invalid geometry", "1451": "foreign key violation", "1452": "foreign key violation",
+	"1416": "invalid geometry", "1451": "foreign key violation", codeNoParent: "foreign key violation",
 	"1644": "raised by a trigger", "3140": "invalid JSON", "3819": "check violation", "4025": "check violation",
 	"1205": "lock wait timeout", "1213": "deadlock", "1021": "disk full", "1114": "table full",
 }

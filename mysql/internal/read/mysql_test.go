@@ -61,6 +61,9 @@ var values = []sourcetest.Value{
 	{Type: "tinyint(1)", SQL: "-128", Kind: source.Number, Text: "-128", Column: "tinyint(1)"},
 	{Type: "bool", SQL: "TRUE", Kind: source.Number, Text: "1", Column: "tinyint(1)"},
 	{Type: "int(5) zerofill", SQL: "42", Kind: source.Number, Text: "42"},
+	{Type: "bigint(22) zerofill", SQL: "42", Kind: source.Number, Text: "42"},
+	{Type: "float zerofill", SQL: "1.5", Kind: source.Number, Text: "1.5"},
+	{Type: "double(9,2) zerofill", SQL: "1.5", Kind: source.Number, Text: "1.5"},
 	{
 		Type: "decimal(65,30)", SQL: "-12345678901234567890123456789012345.000000000000000000000000000001",
 		Kind: source.Number, Text: "-12345678901234567890123456789012345.000000000000000000000000000001",
