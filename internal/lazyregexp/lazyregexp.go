@@ -52,3 +52,8 @@ func (r *Regexp) FindAllStringSubmatch(text string, n int) [][]string {
 func (r *Regexp) ReplaceAllString(text, replacement string) string {
 	return r.get().ReplaceAllString(text, replacement)
 }
+
+// ReplaceAllStringFunc returns a copy of the text with what replace returns in place of each match.
+func (r *Regexp) ReplaceAllStringFunc(text string, replace func(string) string) string {
+	return r.get().ReplaceAllStringFunc(text, replace)
+}

@@ -30,6 +30,9 @@ func TestMethods(t *testing.T) {
 	if got := r.ReplaceAllString("key=value", "$2=$1"); got != "value=key" {
 		t.Errorf("got %q", got)
 	}
+	if got := r.ReplaceAllStringFunc("key=value", strings.ToUpper); got != "KEY=VALUE" {
+		t.Errorf("got %q", got)
+	}
 }
 
 // TestMistake: a test binary compiles an expression at once, so the tests of a package find a mistake in it.

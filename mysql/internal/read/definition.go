@@ -42,6 +42,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err == nil && t.Base {
 		collation, d.Comment = found[0][0], found[0][1]
 		d.Create, err = s.showCreate(ctx, t)
+		hideSecrets(d)
 	}
 	if err == nil {
 		inherited, err = s.addColumns(ctx, d, t, collation)
