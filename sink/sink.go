@@ -189,8 +189,8 @@ type Limited interface {
 // Fitter is implemented by tables that write some values in another form than they have in their source, such as a
 // text as the binary data of its bytes.
 type Fitter interface {
-	// Fit returns rows in the form that the database reads: the same batch, or another one. [Loader.Sum] returns the sum
-	// of such rows, if the database prints them as it has read them. The error is a [*RowError] with the row of the
+	// Fit returns rows in the form that the database reads: the same batch, or another one. [Loader.Sum] returns the
+	// sum of such rows, if the database prints them as it has read them. The error is a [*RowError] with the row of the
 	// batch, and an [ErrChanged], if a column would change a value. [Loader.Load] does this itself. Fit is safe for
 	// concurrent use.
 	Fit(b *source.Batch) (*source.Batch, error)
