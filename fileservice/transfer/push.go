@@ -46,6 +46,8 @@ type push struct {
 	// filesOnly means that directories exist at the other end only as parts of the names of files.
 	filesOnly bool
 
+	copyDir copyDir
+
 	// isSame reports whether a file at the other end, as it is listed, may be a copy. lookup asks the other end, and
 	// returns errPresent if it has the file, whose content is local; see Config.Overwrite.
 	isSame func(there fs.FileInfo, version fileservice.Version) bool

@@ -29,6 +29,9 @@ type walkedTree interface {
 	// neighbor differs only in case.
 	find(name string, entry fs.DirEntry, twin bool) *item
 
+	// isCopy reports whether a directory of the source is the one into which is copied.
+	isCopy(name string, entry fs.DirEntry) bool
+
 	// dirTime returns the modification time of a source directory, or zero if it is unknown.
 	dirTime(name string, entry fs.DirEntry) time.Time
 
@@ -193,6 +196,8 @@ func (w *walk) pass(dir string, part *dirPart) (dirs []foundDir) {
 		case t.config.excludes(name):
 		case unfit != nil && (entry.IsDir() || entry.Type().IsRegular() && t.config.includes(name)):
 			t.failPath(name, unfit)
+		case entry.IsDir() && !fileservice.IsReserved(entry.Name()) && w.tree.isCopy(name, entry):
+			t.fail(name, &fs.PathError{Op: "read", Path: name, Err: errItself})
 		case entry.IsDir() && !fileservice.IsReserved(entry.Name()):
 			modified := w.tree.dirTime(name, entry)
 			dirs = append(dirs, foundDir{parent: dir, base: strings.Clone(entry.Name()), modified: modified})
