@@ -73,7 +73,8 @@ type Coordinator struct {
 var ErrCompleted = errors.New("workers: another coordinator has completed the export")
 
 // Run carries out the job, from its beginning or from where another coordinator has left it. If another one lives, Run
-// waits; if that one completes the job, the error is [ErrCompleted]. If the queue loses the job meanwhile, Run puts it
+// waits; if that one completes the job, the error is [ErrCompleted]. If that one has other settings, tables or limits,
+// the error is [ErrOtherJob] at once. If the queue loses the job meanwhile, Run puts it
 // there again, from the journal.
 //
 // If tables fail, the error is a [*export.PartialError], and the manifest says why. With FailFast of the plan, the
@@ -120,9 +121,13 @@ func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Ma
 		return nil, err
 	}
 	waited := false
-	lease, err := o.job.Acquire(ctx, []string{leaseKey}, func() {
+	lease, err := o.job.Acquire(ctx, []string{leaseKey}, func() error {
+		if err := o.refuseOtherRunning(ctx); waited || err != nil {
+			return err
+		}
 		waited = true
 		c.tell("another coordinator holds the job, or has just died: waiting")
+		return nil
 	})
 	if waited && errors.Is(err, queue.ErrNoJob) {
 		if name, findErr := o.manifestName(ctx); name != "" && findErr == nil {

@@ -156,3 +156,23 @@ func TestCompletedByOther(t *testing.T) {
 	}
 	f.check(t)
 }
+
+// TestWaitsForNoOther has a coordinator of other tables, with the name of a job that another one coordinates.
+func TestWaitsForNoOther(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	q := f.queue(t)
+	first := f.beginAndSee(t.Context(), t, q)
+	other := *f
+	other.PartSize *= 2
+	if result := <-other.begin(t.Context(), t, q, workers.Coordinator{}); !errors.Is(result.err, workers.ErrOtherJob) {
+		t.Error(result.err)
+	}
+	worker := f.participant
+	worker.Name = "worker"
+	if err := worker.workOn(t.Context(), q, func(m string) { t.Log(m) }); err != nil {
+		t.Error(err)
+	}
+	(<-first).check(t)
+	f.check(t)
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"culvert/source"
+	"culvert/workers/internal/queue"
 )
 
 // LostError means that the export cannot go on in its snapshot: nobody holds it any more, and the database has changed.
@@ -35,8 +36,7 @@ var ErrOtherJob = errors.New("workers: a job of this name has other settings, ta
 // goOn joins the snapshot of a job that another coordinator has begun.
 func (o *operation) goOn(ctx context.Context) error {
 	c := o.c
-	if !bytes.Equal(compact(o.note.Settings), compact(c.Settings)) || o.note.PartSize != c.PartSize ||
-		o.note.Sessions != c.MaxSessions {
+	if c.differs(&o.note) {
 		return ErrOtherJob
 	}
 	if err := o.refuseOtherHeld(); err != nil {
@@ -63,6 +63,27 @@ func (o *operation) goOn(ctx context.Context) error {
 		return err
 	}
 	return o.recover(ctx, err)
+}
+
+// differs reports whether a job has other settings, tables or limits.
+func (c *Coordinator) differs(note *jobNote) bool {
+	return !bytes.Equal(compact(note.Settings), compact(c.Settings)) || note.PartSize != c.PartSize ||
+		note.Sessions != c.MaxSessions
+}
+
+// refuseOtherRunning fails if the job that another coordinator holds is known to be another one: to wait for it would
+// be in vain.
+func (o *operation) refuseOtherRunning(ctx context.Context) error {
+	var note jobNote
+	switch err := read(ctx, o.job, jobKey, &note); {
+	case errors.Is(err, queue.ErrNotFound): // it has only begun
+		return nil
+	case err != nil:
+		return err
+	case o.c.differs(&note):
+		return fmt.Errorf("%w, and its coordinator is running", ErrOtherJob)
+	}
+	return nil
 }
 
 // refuseOtherHeld fails if a snapshot is given that is not the one of the job. With Mixed, it is for unfinished tables,

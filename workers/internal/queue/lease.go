@@ -61,9 +61,10 @@ var ErrLost = errors.New("queue: another one has taken the lease")
 // hundred.
 const looksPerHeartbeat = 8
 
-// Acquire waits until no live process holds one of the leases, and takes it. If it has to wait, it calls waits first,
-// which may be nil. It first looks at all leases, and then at a few in each heartbeat.
-func (j *Job) Acquire(ctx context.Context, keys []string, waits func()) (*Lease, error) {
+// Acquire waits until no live process holds one of the leases, and takes it. Before each heartbeat that it waits, it
+// calls waits, which may be nil, and gives up with the error of that. It first looks at all leases, and then at a few
+// in each heartbeat.
+func (j *Job) Acquire(ctx context.Context, keys []string, waits func() error) (*Lease, error) {
 	var pulse Pulse
 	keys = slices.Clone(keys)
 	rand.Shuffle(len(keys), func(i, k int) { keys[i], keys[k] = keys[k], keys[i] })
@@ -82,8 +83,9 @@ func (j *Job) Acquire(ctx context.Context, keys []string, waits func()) (*Lease,
 		}
 		keys = slices.Concat(suspects, keys[looks:], others)
 		if waits != nil {
-			waits()
-			waits = nil
+			if err := waits(); err != nil {
+				return nil, err
+			}
 		}
 		select {
 		case <-ctx.Done():

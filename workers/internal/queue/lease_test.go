@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,9 +31,13 @@ func TestLeaseIsReleased(t *testing.T) {
 		job := create(t, open(t, c), "job")
 		first := acquire(t, job)
 		waits := make(chan struct{})
+		var once sync.Once
 		second := make(chan *queue.Lease, 1)
 		go func() {
-			lease, err := job.Acquire(t.Context(), []string{"lease"}, func() { close(waits) })
+			lease, err := job.Acquire(t.Context(), []string{"lease"}, func() error {
+				once.Do(func() { close(waits) })
+				return nil
+			})
 			if err != nil {
 				t.Error(err)
 			}
@@ -138,8 +144,16 @@ func TestSeveralLeases(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, err := job.Acquire(ctx, keys, cancel); !errors.Is(err, context.Canceled) {
+		if _, err := job.Acquire(ctx, keys, func() error {
+			cancel()
+			return nil
+		}); !errors.Is(err, context.Canceled) {
 			t.Errorf("a third holder: %v", err)
+		}
+		tired := errors.New("tired")
+		_, err = job.Acquire(t.Context(), keys, func() error { return tired })
+		if !errors.Is(err, tired) {
+			t.Errorf("a third holder that gives up: %v", err)
 		}
 		if err := errors.Join(one.Release(t.Context()), two.Release(t.Context())); err != nil {
 			t.Error(err)
@@ -165,10 +179,12 @@ func TestManyLeases(t *testing.T) {
 		held = append(held, lease)
 	}
 	released := held[len(held)-1]
-	lease, err := job.Acquire(t.Context(), keys, func() {
-		if err := released.Release(t.Context()); err != nil {
-			t.Error(err)
+	lease, err := job.Acquire(t.Context(), keys, func() error {
+		if !slices.Contains(held, released) {
+			return nil
 		}
+		held = slices.DeleteFunc(held, func(l *queue.Lease) bool { return l == released })
+		return released.Release(t.Context())
 	})
 	if err != nil {
 		t.Fatal(err)
