@@ -23,4 +23,5 @@ var (
 	ErrSealed = queue.ErrSealed
 
 	ErrPayload = queue.ErrPayload
+	ErrDisk    = queue.ErrDisk
 )

@@ -111,7 +111,7 @@ func (e *embedded) failed() error {
 		}
 		err = &trialErr
 	}
-	return fmt.Errorf("queue: its data in %s cannot be written: %w", e.directory, *err)
+	return fmt.Errorf("%w in %s: %w", ErrDisk, e.directory, *err)
 }
 
 // diskErrors is a logger of a server. It remembers the first error of the disk.

@@ -21,6 +21,9 @@ var (
 	// ErrPayload: the server accepts only messages that are too small for the notes of jobs.
 	ErrPayload = errors.New("queue: the NATS server accepts only small messages")
 
+	// ErrDisk: the server within this process cannot store messages, and never will.
+	ErrDisk = errors.New("queue: the temporary files of the queue cannot be written")
+
 	// ErrUncertain: the value may have been stored, and used by others, before the job was removed.
 	ErrUncertain = errors.New("queue: it is not known whether the value was stored")
 )

@@ -72,7 +72,7 @@ func TestDiskIsFull(t *testing.T) {
 	if err := job.Put(ctx, numbered(1)); err != nil && !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
-	if err := job.Set(ctx, "key", nil); !errors.Is(err, syscall.ENOSPC) {
+	if err := job.Set(ctx, "key", nil); !errors.Is(err, queue.ErrDisk) || !errors.Is(err, syscall.ENOSPC) {
 		t.Error(err)
 	}
 	if _, err := job.Get(ctx, "other"); !errors.Is(err, queue.ErrNotFound) {

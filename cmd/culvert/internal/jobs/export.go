@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -328,6 +329,13 @@ func (e *Export) explain(err error) error {
 		}
 		return command.WithHint(fmt.Errorf("%s has an export that was not finished", e.To.Text), goOn,
 			"or begin again: --force")
+	case errors.Is(err, fs.ErrExist) && e.Flags.Resumes():
+		// Whoever was killed after its last step tries this.
+		return command.WithHint(fmt.Errorf("%s has the manifest of a complete export: there is nothing to go on with",
+			e.To.Text), "verify it: culvert verify "+command.ForShell(shown(e.To.Text)),
+			"or begin again, and overwrite files: --force")
+	case errors.Is(err, workers.ErrDisk):
+		return command.WithHint(err, "make room there, or set TMPDIR to another directory, and go on: --resume")
 	case errors.Is(err, workers.ErrOccupied):
 		return command.WithHint(err, "choose another directory: -o DIR", "or begin again, and overwrite files: --force")
 	case errors.Is(err, workers.ErrOtherJob):
