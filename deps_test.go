@@ -36,7 +36,7 @@ var floors = [][]string{
 	{"fileservice", "fusefs", "internal/plainfs", "load", "workers"},
 	{roof + "ui", roof + "help"},
 	{roof + "command", roof + "connect", roof + "argument", roof + "database", roof + "layout", roof + "monitor"},
-	{roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs"},
+	{roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export"},
 	{roof + "cli", program},
 }
 
@@ -59,6 +59,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{roof + "database", roof + "command", "its errors have hints, and a command has secrets"},
 	{roof + "layout", roof + "command", "its errors have hints"},
 	{roof + "monitor", roof + "connect", "an address that cannot be had is explained as for a server"},
+	{roof + "export", roof + "jobs", "an export by several workers is a job"},
 	{roof + "demo", roof + "remote", "the demo reads the report of the mount that it starts"},
 	{program, roof + "cli", "the program is a main function around it"},
 	{"gormdb", "sqldb", "GORM gives its rows as those of database/sql"},

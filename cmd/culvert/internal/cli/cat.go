@@ -15,7 +15,7 @@ func newCat(a *command.App) *cobra.Command {
 	o := &readOptions{}
 	r := &command.WorkReport{Output: "-"}
 	cmd := o.Command(a, "cat", r, func(ctx context.Context, w *command.Work, args []string) error {
-		if err := outputTo(w, r, "-", false, args); err != nil {
+		if err := argument.OutputTo(w, r, "-", false, args); err != nil {
 			return err
 		}
 		var err error

@@ -33,7 +33,8 @@ func decrypt(
 	ctx context.Context, a *command.App, w *command.Work, r *command.WorkReport, o *decryptOptions,
 	args []string) (err error,
 ) {
-	if err := outputTo(w, r, o.output, o.force, args, o.Identities.Files(), o.PassphraseFlags.Inputs()); err != nil {
+	err = argument.OutputTo(w, r, o.output, o.force, args, o.Identities.Files(), o.PassphraseFlags.Inputs())
+	if err != nil {
 		return err
 	}
 	config := export.ReadConfig{Jobs: o.Jobs, Packed: true}

@@ -42,7 +42,8 @@ func encrypt(
 	ctx context.Context, a *command.App, w *command.Work, r *command.WorkReport, o *encryptOptions,
 	args []string) (err error,
 ) {
-	if err := outputTo(w, r, o.output, o.force, args, o.RecipientFlags.Inputs(), o.identities.Files()); err != nil {
+	err = argument.OutputTo(w, r, o.output, o.force, args, o.RecipientFlags.Inputs(), o.identities.Files())
+	if err != nil {
 		return err
 	}
 	in, err := argument.OpenInput(ctx, a, args, &o.PlaceFlags)

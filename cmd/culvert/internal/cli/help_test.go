@@ -17,6 +17,7 @@ import (
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/demo"
+	"culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/load"
@@ -29,7 +30,7 @@ import (
 // reports are the objects that commands print with --json.
 var reports = map[string]any{
 	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
-	"export": exportReport{}, "export --dry-run": planReport{},
+	"export": export.Report{}, "export --dry-run": export.PlanReport{},
 	"export --workers": jobs.Event{}, "export --queue": jobs.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},
 	"worker": jobs.WorkerReport{}, "jobs": jobs.Report{}, "snapshot hold": jobs.HoldReport{},

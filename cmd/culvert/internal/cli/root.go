@@ -12,6 +12,7 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/demo"
+	"culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/load"
@@ -41,7 +42,7 @@ func newRoot(a *command.App) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newKeygen(a),
-		newExport(a),
+		export.New(a),
 		newEncrypt(a),
 		newDecrypt(a),
 		newCat(a),

@@ -1,4 +1,4 @@
-package cli
+package export
 
 import (
 	"context"
@@ -21,8 +21,8 @@ import (
 	"culvert/source"
 )
 
-// exportReport is the report of culvert export.
-type exportReport struct {
+// Report is the report of culvert export.
+type Report struct {
 	command.WorkReport
 	Sum     string `json:"sum,omitempty"`     // of the rows of one table or query
 	Readers int    `json:"readers,omitempty"` // of one table
@@ -54,14 +54,14 @@ type tableReport struct {
 
 // tablesExport is an export of several tables.
 type tablesExport struct {
-	options *exportOptions
+	options *options
 	plan    *export.Plan
 	db      database.Database
 	names   []string // empty if the database is to say
 	inputs  []string // files that must not be overwritten
 }
 
-func exportTables(ctx context.Context, a *command.App, w *command.Work, r *exportReport, e *tablesExport) (err error) {
+func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Report, e *tablesExport) (err error) {
 	o := e.options
 	var l *argument.Location
 	defer func() {
@@ -130,7 +130,7 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *expor
 
 // hintAtForce adds a hint to the error of a place that was lost. Because of the files that are complete, the same
 // command would be refused.
-func hintAtForce(err error, o *exportOptions, all []export.TableStats) error {
+func hintAtForce(err error, o *options, all []export.TableStats) error {
 	if o.force || o.shared.Given() || len(all) == 0 || !errors.Is(err, place.ErrUnreachable) {
 		return err
 	}
@@ -160,7 +160,7 @@ func (e *tablesExport) checkFiles(l *argument.Location) error {
 		if l.Remote != nil {
 			break
 		}
-		if err := refuseSameFile(l.Join(name), e.inputs); err != nil {
+		if err := argument.RefuseSameFile(l.Join(name), e.inputs); err != nil {
 			return err
 		}
 	}
@@ -169,7 +169,7 @@ func (e *tablesExport) checkFiles(l *argument.Location) error {
 
 // tellTables reports what has become of each table.
 func tellTables(
-	a *command.App, w *command.Work, r *exportReport, o *exportOptions, all []export.TableStats, of int, err error,
+	a *command.App, w *command.Work, r *Report, o *options, all []export.TableStats, of int, err error,
 ) {
 	complete := 0
 	for i := range all {
@@ -223,7 +223,7 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 }
 
 // tableNames returns the tables that are named, or those that the database has.
-func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
+func (o *options) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
 	if !o.listed() {
 		return names, nil
 	}
@@ -255,7 +255,7 @@ func (o *exportOptions) tableNames(ctx context.Context, src source.Source, names
 }
 
 // listedSchemas are the schemas whose tables are exported; "" is all of them.
-func (o *exportOptions) listedSchemas() []string {
+func (o *options) listedSchemas() []string {
 	if o.all {
 		return []string{""}
 	}
@@ -263,13 +263,13 @@ func (o *exportOptions) listedSchemas() []string {
 }
 
 // omitted returns what the tables that the database has leave out; nothing if tables are named.
-func (o *exportOptions) omitted(ctx context.Context, src source.Source) ([]string, error) {
+func (o *options) omitted(ctx context.Context, src source.Source) ([]string, error) {
 	return source.Omitted(ctx, src, o.listedSchemas()...)
 }
 
 // directory is where several tables go: the directory that is named, or else one with the name of the only schema, or
 // of the database.
-func (o *exportOptions) directory(ctx context.Context, src source.Source) (string, error) {
+func (o *options) directory(ctx context.Context, src source.Source) (string, error) {
 	name := "tables"
 	switch {
 	case o.output != "":
@@ -290,7 +290,7 @@ func (o *exportOptions) directory(ctx context.Context, src source.Source) (strin
 
 // newDirectory returns the location of a new directory. It refuses one that is not empty, unless force is set.
 func newDirectory(
-	ctx context.Context, a *command.App, path string, o *exportOptions) (context.Context, *argument.Location, error,
+	ctx context.Context, a *command.App, path string, o *options) (context.Context, *argument.Location, error,
 ) {
 	ctx, l, err := argument.Locate(ctx, a, path, &o.PlaceFlags)
 	if err != nil {

@@ -1,4 +1,6 @@
-package cli
+// Package export is the verb export: of a table or a query into one file, of several tables into a directory
+// (tables.go), by several workers (shared.go; package jobs runs them), and what a dry run shows (plan.go).
+package export
 
 import (
 	"context"
@@ -25,8 +27,8 @@ import (
 	"culvert/source"
 )
 
-// exportOptions are the flags of culvert export.
-type exportOptions struct {
+// options are the flags of culvert export.
+type options struct {
 	command.WorkFlags
 	command.RecipientFlags
 	argument.PlaceFlags
@@ -53,19 +55,20 @@ type exportOptions struct {
 	given func(flag string) bool
 }
 
-func newExport(a *command.App) *cobra.Command {
-	o := &exportOptions{}
+// New returns the command export.
+func New(a *command.App) *cobra.Command {
+	o := &options{}
 	cmd := help.Command("export")
 	o.given = cmd.Flags().Changed
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if o.dryRun {
-			r := &planReport{}
+			r := &PlanReport{}
 			err := dryRun(cmd.Context(), a, r, o, args)
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
-		r := &exportReport{}
+		r := &Report{}
 		return a.Perform(cmd, &o.WorkFlags, r, func(ctx context.Context, w *command.Work) error {
-			return runExport(ctx, a, w, r, o, args)
+			return run(ctx, a, w, r, o, args)
 		})
 	}
 	o.RecipientFlags.Add(cmd)
@@ -87,7 +90,7 @@ func newExport(a *command.App) *cobra.Command {
 }
 
 // addTables adds the flags that say which tables, and what of them.
-func (o *exportOptions) addTables(cmd *cobra.Command) {
+func (o *options) addTables(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "export all tables, into a directory")
 	flags.StringArrayVar(&o.schemas, "schema", nil, "export all tables of `SCHEMA`; repeatable")
@@ -101,8 +104,8 @@ func (o *exportOptions) addTables(cmd *cobra.Command) {
 		"read the snapshot `TOKEN`, which culvert snapshot hold has printed")
 }
 
-func runExport(
-	ctx context.Context, a *command.App, w *command.Work, r *exportReport, o *exportOptions, args []string) (err error,
+func run(
+	ctx context.Context, a *command.App, w *command.Work, r *Report, o *options, args []string) (err error,
 ) {
 	db, names, err := o.from.Parse(a, args)
 	if err != nil {
@@ -119,7 +122,7 @@ func runExport(
 	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db)}
 	if o.several(names) {
 		return exportTables(ctx, a, w, r, &tablesExport{
-			options: o, plan: plan, db: db, names: names, inputs: withOwnIdentity(slices.Concat(inputs...)),
+			options: o, plan: plan, db: db, names: names, inputs: argument.WithOwnIdentity(slices.Concat(inputs...)),
 		})
 	}
 	table := strings.Join(names, "") // one, or none for a query
@@ -127,7 +130,7 @@ func runExport(
 	if err != nil {
 		return err
 	}
-	if err := outputTo(w, &r.WorkReport, path, o.force, inputs...); err != nil {
+	if err := argument.OutputTo(w, &r.WorkReport, path, o.force, inputs...); err != nil {
 		return err
 	}
 	if path == "-" && ui.IsTerminal(a.Stdout) && !o.force && plan.Extension() != plan.Format.Extension() {
@@ -169,7 +172,7 @@ func runExport(
 }
 
 // open opens the database, in the snapshot that is given or in a new one.
-func (o *exportOptions) open(ctx context.Context, db database.Database) (source.Source, error) {
+func (o *options) open(ctx context.Context, db database.Database) (source.Source, error) {
 	if o.snapshot == "" {
 		return db.Open(ctx)
 	}
@@ -178,7 +181,7 @@ func (o *exportOptions) open(ctx context.Context, db database.Database) (source.
 }
 
 // held is the snapshot that is given.
-func (o *exportOptions) held() source.Snapshot { return source.Snapshot{Token: o.snapshot} }
+func (o *options) held() source.Snapshot { return source.Snapshot{Token: o.snapshot} }
 
 // tellReaders says why only one connection has read, or warns that there were fewer than wanted.
 func tellReaders(w *command.Work, name string, stats export.Stats) {
@@ -223,18 +226,18 @@ func watch(w *command.Work) *export.Progress {
 }
 
 // several reports whether the tables go into a directory: in one file each, or in parts.
-func (o *exportOptions) several(names []string) bool {
+func (o *options) several(names []string) bool {
 	return len(names) > 1 || o.listed() || o.parted()
 }
 
 // parted reports whether tables are written in parts.
-func (o *exportOptions) parted() bool { return o.partSize > 0 || o.shared.Given() }
+func (o *options) parted() bool { return o.partSize > 0 || o.shared.Given() }
 
 // listed reports whether the database is to say which tables there are.
-func (o *exportOptions) listed() bool { return o.all || len(o.schemas) > 0 }
+func (o *options) listed() bool { return o.all || len(o.schemas) > 0 }
 
 // checkTables refuses what does not fit together.
-func (o *exportOptions) checkTables(names []string) error {
+func (o *options) checkTables(names []string) error {
 	hint := "usage: culvert export SOURCE TABLE…, culvert export SOURCE --all, or culvert export SOURCE -q SQL"
 	selects := o.columns != nil || o.where != "" || o.limit > 0
 	switch {
@@ -283,7 +286,7 @@ func (o *exportOptions) checkTables(names []string) error {
 }
 
 // plan checks the flags that say how to export. Recipients are still missing from it.
-func (o *exportOptions) plan(names []string) (*export.Plan, error) {
+func (o *options) plan(names []string) (*export.Plan, error) {
 	plan := &export.Plan{
 		Jobs: o.Jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
 		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
@@ -304,7 +307,7 @@ func (o *exportOptions) plan(names []string) (*export.Plan, error) {
 }
 
 // namesFile reports whether -o is the name of a file, as far as that can be known without asking another machine.
-func (o *exportOptions) namesFile(names []string) bool {
+func (o *options) namesFile(names []string) bool {
 	if o.output == "" || o.output == "-" || o.several(names) || connect.EndsInSlash(o.output) {
 		return false
 	}
@@ -313,7 +316,7 @@ func (o *exportOptions) namesFile(names []string) bool {
 }
 
 // outputPath returns where an export goes: to the file of -o, into the directory of -o, or into the working directory.
-func outputPath(ctx context.Context, a *command.App, o *exportOptions, table, extension string) (string, error) {
+func outputPath(ctx context.Context, a *command.App, o *options, table, extension string) (string, error) {
 	name := "query" + extension
 	if table != "" {
 		name = manifest.FileNames([]string{table}, extension)[0]

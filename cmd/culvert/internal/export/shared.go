@@ -1,4 +1,4 @@
-package cli
+package export
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 const defaultPartSize = 256 << 20
 
 // sizeOfParts returns the size of parts, or 0 if tables are not written in parts.
-func (o *exportOptions) sizeOfParts() int64 {
+func (o *options) sizeOfParts() int64 {
 	if o.partSize == 0 && o.shared.Given() {
 		return defaultPartSize
 	}
@@ -26,7 +26,7 @@ func (o *exportOptions) sizeOfParts() int64 {
 }
 
 // checkShared refuses flags of an export by several workers that do not fit together.
-func (o *exportOptions) checkShared() error {
+func (o *options) checkShared() error {
 	switch {
 	case o.ordered && o.shared.Given():
 		return command.WithHint(command.Usagef("--ordered is for one connection, not for several workers"),
@@ -40,7 +40,7 @@ func (o *exportOptions) checkShared() error {
 
 // share exports tables by several workers.
 func (e *tablesExport) share(
-	ctx context.Context, a *command.App, w *command.Work, r *exportReport, l *argument.Location,
+	ctx context.Context, a *command.App, w *command.Work, r *Report, l *argument.Location,
 ) error {
 	o := e.options
 	if err := e.checkFiles(l); err != nil {
@@ -87,7 +87,7 @@ func (e *tablesExport) locate(
 }
 
 // tell reports what the manifest says of each table.
-func (r *exportReport) tell(a *command.App, w *command.Work, m *manifest.Manifest) {
+func (r *Report) tell(a *command.App, w *command.Work, m *manifest.Manifest) {
 	r.Consistent, r.Omitted = &m.Consistent, m.Omitted
 	if !w.Flags.JSON {
 		a.WarnOmitted(r.Omitted)

@@ -1,4 +1,4 @@
-package cli
+package export
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 	"culvert/source"
 )
 
-// planReport is the report of culvert export --dry-run.
-type planReport struct {
+// PlanReport is the report of culvert export --dry-run.
+type PlanReport struct {
 	command.Outcome
 	Output     string         `json:"output,omitempty"`  // the file or the directory; "-" is standard output
 	Omitted    []string       `json:"omitted,omitempty"` // what is left out of all tables
@@ -53,7 +53,7 @@ type plannedColumn struct {
 }
 
 // dryRun does what export does before it writes.
-func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions, args []string) (err error) {
+func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args []string) (err error) {
 	r.Tables, r.Recipients = []plannedTable{}, []string{}
 	if err := o.Check(); err != nil {
 		return err
@@ -122,7 +122,7 @@ func dryRun(ctx context.Context, a *command.App, r *planReport, o *exportOptions
 
 // planOutput finds out where the files would go, and refuses a place that export would refuse.
 func planOutput(
-	ctx context.Context, a *command.App, o *exportOptions, src source.Source, r *planReport, names []string,
+	ctx context.Context, a *command.App, o *options, src source.Source, r *PlanReport, names []string,
 	extension string,
 ) (files []string, err error) {
 	if r.several {
@@ -164,7 +164,7 @@ func newPlannedTable(name, file string, e *export.Estimate, err error) plannedTa
 
 // countParts finds out in how many parts the table would be written.
 func (t *plannedTable) countParts(
-	ctx context.Context, src source.Source, plan *export.Plan, o *exportOptions,
+	ctx context.Context, src source.Source, plan *export.Plan, o *options,
 ) error {
 	parter, ok := src.(source.Parter)
 	if !ok {
@@ -188,7 +188,7 @@ func (t *plannedTable) countParts(
 }
 
 // describeRecipients names those who could read the output. Nobody is asked for a passphrase.
-func (o *exportOptions) describeRecipients(ctx context.Context, a *command.App) ([]string, error) {
+func (o *options) describeRecipients(ctx context.Context, a *command.App) ([]string, error) {
 	switch {
 	case o.plaintext:
 		return []string{}, nil
@@ -218,7 +218,8 @@ func describeRecipient(recipient age.Recipient) string {
 	return text
 }
 
-func (r *planReport) Text() string {
+// Text implements [command.Report].
+func (r *PlanReport) Text() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	line := func(cells ...string) {
