@@ -165,6 +165,25 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestReadme finds the few figures of the README in the page of the documentation, which is current.
+func TestReadme(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	readme, page := string(read(t, root, "README.md")), string(read(t, root, "docs", "performance.md"))
+	_, table, _ := strings.Cut(readme, "| work | other tools | their time | Culvert's time |\n|---|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	lines := strings.Split(table, "\n")
+	if len(lines) != 5 {
+		t.Fatalf("the README has the figures %q, want five", lines)
+	}
+	for _, line := range lines {
+		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), " | ")
+		figures := cells[len(cells)-2] + " → " + strings.TrimSuffix(cells[len(cells)-1], " |")
+		if !strings.Contains(page, "| "+figures+", **") {
+			t.Errorf("docs/performance.md has no %q, which the README has: %s", figures, line)
+		}
+	}
+}
+
 // TestCurrent writes the page of the documentation once more: its figures must be those of the results.
 func TestCurrent(t *testing.T) {
 	docs := filepath.Join("..", "..", "..", "docs")
