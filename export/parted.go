@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+	"sync/atomic"
 
-	"culvert/export/internal/crew"
+	"golang.org/x/sync/errgroup"
+
 	"culvert/internal/rowsum"
 	"culvert/manifest"
 	"culvert/place"
@@ -157,15 +159,31 @@ func (t *partedTables) write(ctx context.Context, src source.Source) error {
 			t.all[i].stats.Indivisible = readers.fewer
 		}
 	}
-	write := func(sessions int, tasks []partTask) error {
-		return crew.Work(ctx, sessions, len(tasks), func(ctx context.Context, session, i int) error {
-			return t.writePart(ctx, readers, session, tasks[i])
-		})
-	}
-	if err = write(len(readers.sources), tasks); err == nil {
-		err = write(1, t.left)
+	if err = t.writeParts(ctx, readers, len(readers.sources), tasks); err == nil {
+		err = t.writeParts(ctx, readers, 1, t.left)
 	}
 	return errors.Join(err, readers.close())
+}
+
+// writeParts writes parts in several sessions, each of which takes the next one when it has written one.
+func (t *partedTables) writeParts(ctx context.Context, by *partReaders, sessions int, tasks []partTask) error {
+	var next atomic.Int64
+	group, ctx := errgroup.WithContext(ctx)
+	for session := range sessions {
+		group.Go(func() error {
+			for ctx.Err() == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(tasks) {
+					return nil
+				}
+				if err := t.writePart(ctx, by, session, tasks[i]); err != nil {
+					return err
+				}
+			}
+			return context.Cause(ctx)
+		})
+	}
+	return group.Wait()
 }
 
 // writePart writes one part, unless another part of its table has failed. The error must stop the export.
