@@ -11,7 +11,8 @@ import (
 
 // add takes in a connection for its handshake, or returns nil. Whoever connects may do so without end, and say nothing.
 // So if there is no room, the address with the most handshakes under way gives up one of them, and not the one that
-// has come last. Of one address, any may have to go: most of those who come again get through.
+// has come last. Of one address, one that has said nothing has to go, or else any: most of those who come again get
+// through.
 func (c *connections) add(inner net.Conn) *peerConn {
 	conn := &peerConn{Conn: traffic.NewConn(inner), owner: c, address: addressOf(inner)}
 	c.mu.Lock()
@@ -34,7 +35,7 @@ func (c *connections) add(inner net.Conn) *peerConn {
 }
 
 // expendable returns a handshake that gives its place to one from an address, or nil. mu is held.
-func (c *connections) expendable(address string) (chosen *peerConn) {
+func (c *connections) expendable(address string) *peerConn {
 	counts := map[string]int{}
 	for conn := range c.pending {
 		counts[conn.address]++
@@ -45,14 +46,27 @@ func (c *connections) expendable(address string) (chosen *peerConn) {
 			from = other
 		}
 	}
-	seen := 0
+	var candidates []*peerConn
 	for conn := range c.pending {
-		if conn.address != from {
-			continue
+		if conn.address == from {
+			candidates = append(candidates, conn)
 		}
-		if seen++; rand.IntN(seen) == 0 {
-			chosen = conn
+	}
+	return silentOf(candidates)
+}
+
+// silentOf returns a random one of some connections, if possible one on which nothing has arrived. It asks the system
+// for a few of them only, since there may be thousands of calls in a second.
+func silentOf(conns []*peerConn) (chosen *peerConn) {
+	const most = 8
+	for range min(most, len(conns)) {
+		i, last := rand.IntN(len(conns)), len(conns)-1
+		conn := conns[i]
+		conns[i], conns = conns[last], conns[:last]
+		if received, _ := conn.Traffic.Moved(); received == 0 {
+			return conn
 		}
+		chosen = conn
 	}
 	return chosen
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"culvert/fileservice/client"
+	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 )
@@ -44,6 +45,63 @@ func TestManySilentConnections(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSilentConnectionsGiveWay has silent connections take the places of others of their address without end. A
+// connection that has said something keeps its place until its handshake is over.
+func TestSilentConnectionsGiveWay(t *testing.T) {
+	const places, silent = 8, 100
+	fates := make(chan error, silent+1)
+	speaker := make(chan string, 1) // its address
+	fate := make(chan error, 1)
+	note := func(address net.Addr, err error) {
+		known := <-speaker
+		speaker <- known
+		if address.String() == known {
+			fate <- err
+		} else {
+			fates <- err
+		}
+	}
+	address := filetest.Listen(t, t.TempDir(), func(c *server.Config) {
+		c.MaxConnections, c.HandshakeTimeout = places, time.Hour
+		c.Observer.Rejected = note
+		c.Observer.Connected = func(address net.Addr) { note(address, nil) }
+	})
+	open := func() net.Conn {
+		t.Helper()
+		conn, err := from("127.0.0.1", address)(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	conn := open()
+	speaker <- conn.LocalAddr().String()
+	say := func(text string) {
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Error(err)
+		}
+	}
+	say(exchange.Preface[:1])
+	for range silent {
+		open()
+	}
+	for range silent - places + 1 {
+		select {
+		case err := <-fates:
+			if err == nil {
+				t.Error("a silent connection is served")
+			}
+		case err := <-fate:
+			t.Fatal(err)
+		}
+	}
+	say(exchange.Preface[1:])
+	if err := <-fate; err != nil {
+		t.Error(err)
 	}
 }
 
