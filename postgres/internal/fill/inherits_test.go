@@ -2,7 +2,6 @@ package fill_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
 	"culvert/sink"
@@ -56,11 +55,10 @@ CREATE TABLE whole (a int) PARTITION BY LIST (a); CREATE TABLE part PARTITION OF
 func TestPlanHeirs(t *testing.T) {
 	_, database := openNew(t, `CREATE TABLE parent (a int); CREATE TABLE child () INHERITS (parent);
 CREATE TABLE secret () INHERITS (parent); ALTER TABLE secret ENABLE ROW LEVEL SECURITY`)
-	role := database.Name + "_loader"
-	database.Exec(t, "CREATE ROLE "+role+" LOGIN; GRANT ALL ON parent, child, secret TO "+role)
-	t.Cleanup(func() { database.Exec(t, "DROP OWNED BY "+role+"; DROP ROLE "+role) })
+	role := database.NewRole(t, "loader", "")
+	database.Exec(t, "GRANT ALL ON parent, child, secret TO "+role)
 	session(t, database, "CREATE TEMP TABLE mine () INHERITS (parent); INSERT INTO mine VALUES (1)")
-	db := openAgain(t, strings.Replace(database.ConnString(), "user=postgres", "user="+role, 1))
+	db := openAgain(t, database.ConnStringAs(role))
 	plan, err := db.Plan(t.Context(), "parent", sink.Filling{Existing: sink.Truncate})
 	want := []sink.Heir{{Table: `"public"."child"`}, {Table: `"public"."secret"`, Filled: true}}
 	if err != nil || !slices.Equal(plan.Heirs, want) {
