@@ -64,7 +64,7 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 		skipped += stats.Skipped
 		if stats.Err == nil {
 			complete++
-			if len(stats.Omitted) > 0 && w.WantsSummary() {
+			if len(stats.Omitted) > 0 && !w.Flags.JSON { // also with --quiet: it is no figure
 				a.Console.Print(fmt.Sprintf("%s: made without %s", stats.Name, strings.Join(stats.Omitted, ", ")))
 			}
 			if stats.Existed && w.WantsSummary() {
