@@ -137,7 +137,7 @@ func (s *session) join(ctx context.Context, config *pgconn.Config, snapshot *sou
 	case own.Database != snapshot.Database:
 		reason = "this is another database"
 	case own.Settings != snapshot.Settings:
-		reason = "this session has another user, search_path or version of the server"
+		reason = "this session has another user or search_path, or the server or Culvert is of another version"
 	case lost:
 		return &snapshotError{"the session that shared it has ended", source.ErrSnapshotLost}
 	case strings.Contains(snapshot.State, stateSnapshot) &&

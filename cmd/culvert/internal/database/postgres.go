@@ -78,6 +78,11 @@ func (postgresEngine) files(string) []string { return nil }
 // hints goes by the code of the server's error.
 func (postgresEngine) hints(err error, address string) []string {
 	code := postgres.SQLState(err)
+	if code == "42501" && strings.Contains(err.Error(), "row-level security") {
+		return []string{
+			"be a user whom row security does not restrict: the owner of the table, or a role with BYPASSRLS",
+		}
+	}
 	if code == "40001" {
 		return []string{
 			"a standby ends statements that hold up its replay: raise max_standby_streaming_delay there, " +

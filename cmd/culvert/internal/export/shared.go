@@ -105,7 +105,7 @@ func (r *Report) tell(a *command.App, w *command.Work, m *manifest.Manifest) {
 			failure := command.PackageNames.ReplaceAllString(t.Error, "$1")
 			one = tableReport{Name: t.Name, Error: a.Secrets.Redact(failure)}
 			if !w.Flags.JSON {
-				a.Console.Error(fmt.Sprintf("table %q: %s", t.Name, one.Error))
+				a.Console.Error(aboutTable(t.Name, "", one.Error))
 			}
 		}
 		r.Tables = append(r.Tables, one)

@@ -120,7 +120,12 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Repor
 	}
 	w.Begin()
 	all, err := e.write(ctx, to, src)
-	w.Stop() // what follows is no progress
+	w.Stop()                                   // what follows is no progress
+	if command.Is[*export.PartialError](err) { // otherwise it is explained below
+		for i := range all {
+			all[i].Err = e.db.Explain(all[i].Err)
+		}
+	}
 	tellTables(a, w, r, o, all, len(e.names), err)
 	if errors.Is(err, fs.ErrExist) {
 		err = l.Explain(err) // a manifest
@@ -167,6 +172,14 @@ func (e *tablesExport) checkFiles(l *argument.Location) error {
 	return nil
 }
 
+// aboutTable says which table an error is about, unless its text names that or its file.
+func aboutTable(table, file, text string) string {
+	if strings.Contains(text, table+`"`) || file != "" && strings.Contains(text, file) {
+		return text
+	}
+	return fmt.Sprintf("table %q: %s", table, text)
+}
+
 // tellTables reports what has become of each table.
 func tellTables(
 	a *command.App, w *command.Work, r *Report, o *options, all []export.TableStats, of int, err error,
@@ -187,11 +200,7 @@ func tellTables(
 			continue
 		}
 		if !o.JSON {
-			failure := command.Plain(t.Err)
-			if !strings.Contains(failure, t.Name+`"`) && !strings.Contains(failure, t.File) {
-				failure = fmt.Sprintf("table %q: %s", t.Name, failure)
-			}
-			a.Console.Error(failure)
+			a.Console.Error(aboutTable(t.Name, t.File, command.Plain(t.Err)))
 			for _, hint := range command.HintsOf(t.Err) {
 				a.Console.Hint(hint)
 			}

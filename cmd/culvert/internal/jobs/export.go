@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -190,7 +191,8 @@ func (e *Export) happened(one workers.Event) {
 				one.Table, one.Part, one.Attempt, one.Worker, one.Reason))
 		}
 	case workers.EventTableFailed:
-		e.teller.tell(fmt.Sprintf("table %q has failed, and the others go on: %s", one.Table, one.Reason))
+		e.teller.tell(fmt.Sprintf("table %q has failed, and the others go on: %s", one.Table,
+			strings.TrimPrefix(one.Reason, fmt.Sprintf("table %q: ", one.Table))))
 	}
 }
 

@@ -205,7 +205,7 @@ func (h *holding) forJobs(ctx context.Context) error {
 				Name: name, Queue: q, Secret: secret, Job: job, Join: h.db.Join, Notice: h.teller.tell,
 			})
 			if err != nil && ctx.Err() == nil {
-				h.teller.tell("job " + job + ": " + command.Plain(reasonOf(err, job)))
+				h.teller.tell("job " + job + ": " + command.Plain(otherKey(err, job)))
 				_ = pause(ctx, refused) // it makes no difference whether it has ended
 			}
 			mu.Lock()

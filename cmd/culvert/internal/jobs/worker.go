@@ -240,7 +240,7 @@ func each(
 				tell("leaving out job " + job + ", which nobody coordinates: " + shownReason(err))
 			case !errors.Is(err, workers.ErrNoJob): // it is about to begin, or has ended
 				not[job] = time.Now().Add(refused)
-				tell("leaving out job " + job + ": " + command.Plain(reasonOf(err, job)))
+				tell("leaving out job " + job + ": " + command.Plain(otherKey(err, job)))
 			}
 		}
 		if idle > 0 && time.Since(last) > idle {
@@ -258,14 +258,6 @@ func shownReason(err error) string {
 		return "its snapshot is lost"
 	}
 	return "there is nothing to write"
-}
-
-// reasonOf says why a job is left out.
-func reasonOf(err error, job string) error {
-	if errors.Is(err, source.ErrOtherServer) {
-		return command.Rephrase(err, "it reads another database: "+command.Plain(err))
-	}
-	return otherKey(err, job)
 }
 
 // pause waits, unless ctx ends.
