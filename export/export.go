@@ -102,6 +102,8 @@ type Stats struct {
 	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been useful
 
 	Outside bool // the rows may be newer than the snapshot, see [source.PartialSnapshotter]
+
+	Untold []string // the columns with values whose type the text does not tell, see [source.Untold]
 }
 
 // Extension returns the usual extension of an output file, such as ".csv.zst.age".
@@ -270,6 +272,10 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		err = pl.runEncrypted(agefile.Config{Workers: p.jobs()}, p.Recipients)
 	}
 	pl.stats.Out = out.n
+	if untold, is := rows.(source.Untold); is && err == nil {
+		_, numbers := p.format().(format.JSONL)
+		pl.stats.Untold = untold.Untold(numbers)
+	}
 	return pl.stats, err
 }
 

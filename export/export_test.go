@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -132,7 +133,7 @@ func TestTable(t *testing.T) {
 					if got, err := open(file.Bytes(), id); err != nil || !bytes.Equal(got, want) {
 						t.Errorf("output holds %d bytes, want %d, error %v", len(got), len(want), err)
 					}
-					if stats != (export.Stats{
+					if !reflect.DeepEqual(stats, export.Stats{
 						Rows: rows, Text: int64(len(want)), Out: int64(file.Len()), Sum: sum, Readers: 1,
 					}) {
 						t.Errorf("stats are %+v", stats)

@@ -54,7 +54,7 @@ func (p *Plan) entry(t *TableStats) (manifest.Table, error) {
 	entry.HeaderBytes, entry.Readers, entry.Definition = header, t.Readers, t.definition
 	entry.Parts = []manifest.Part{{
 		File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out, SHA256: hex.EncodeToString(t.SHA256[:]),
-		Sum: t.Sum.String(),
+		Sum: t.Sum.String(), Untold: manifest.ValidNames(t.Untold),
 	}}
 	return entry, entry.AddUp()
 }

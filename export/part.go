@@ -60,6 +60,7 @@ func (p *Plan) part(
 	entry := manifest.Part{
 		File: file, Rows: stats.Rows, TextBytes: stats.Text, FileBytes: stats.Out,
 		SHA256: hex.EncodeToString(out.sum.Sum(nil)), Sum: stats.Sum.String(),
+		Untold: manifest.ValidNames(stats.Untold),
 	}
 	if part.Range != (source.Range{}) {
 		entry.Range = &part.Range

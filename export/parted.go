@@ -280,7 +280,7 @@ func (t *partedTables) join(ctx context.Context, one *partedTable) error {
 	}
 	stats := &one.stats
 	stats.Rows, stats.Text, stats.Out, stats.Sum = one.entry.Rows, one.entry.TextBytes, one.entry.FileBytes, sum
-	stats.Parts = one.files
+	stats.Parts, stats.Untold = one.files, one.entry.Untold()
 	return nil
 }
 

@@ -102,6 +102,16 @@ func appendAs(b *source.Batch, kind source.Kind, text []byte) {
 	b.Append(kind, text)
 }
 
+// KindOf returns the kind of a text that is read as a value of a kind, which is that of the type of its column.
+func KindOf(column source.Kind, text []byte) source.Kind {
+	var b source.Batch
+	b.Reset(1)
+	appendAs(&b, column, text)
+	b.EndRow()
+	kind, _ := b.AnyValue(0, 0)
+	return kind
+}
+
 // appendBytes appends the binary data that the text stands for, if it is \x and pairs of hexadecimal digits.
 func appendBytes(b *source.Batch, text []byte) bool {
 	if len(text) < 2 || text[0] != '\\' || text[1] != 'x' {

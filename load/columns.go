@@ -3,9 +3,9 @@ package load
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"culvert/format"
+	"culvert/internal/sqlsource"
 	"culvert/source"
 )
 
@@ -40,7 +40,7 @@ func (p *Plan) match(of []source.Column) (*columns, error) {
 	}
 	for _, column := range of {
 		skip := len(p.Columns) > 0 && !slices.Contains(p.Columns, column.Name)
-		c.fields = append(c.fields, format.Field{Name: column.Name, Kind: kindOf(column.Type), Skip: skip})
+		c.fields = append(c.fields, format.Field{Name: column.Name, Kind: sqlsource.KindOf(column.Type), Skip: skip})
 		if skip {
 			c.all = false
 			continue
@@ -77,7 +77,7 @@ func (c *columns) learn(table []source.Column, dynamic bool) {
 			continue
 		}
 		if field.Kind == source.Null && i < len(table) {
-			if kind := kindOf(table[i].Type); kind != source.JSON || !c.written && !dynamic {
+			if kind := sqlsource.KindOf(table[i].Type); kind != source.JSON || !c.written && !dynamic {
 				field.Kind = kind
 			}
 		}
@@ -107,43 +107,4 @@ func columnsOf(names []string) (columns []source.Column) {
 		columns = append(columns, source.Column{Name: name})
 	}
 	return columns
-}
-
-// kinds are the kinds of values by the first word of the type of their column, in lower case.
-var kinds = map[string]source.Kind{
-	"bool": source.Bool, "boolean": source.Bool,
-
-	"smallint": source.Number, "integer": source.Number, "bigint": source.Number, "int": source.Number,
-	"int2": source.Number, "int4": source.Number, "int8": source.Number, "tinyint": source.Number,
-	"mediumint": source.Number, "numeric": source.Number, "decimal": source.Number, "real": source.Number,
-	"double": source.Number, "float": source.Number, "float4": source.Number, "float8": source.Number,
-	"oid": source.Number, "year": source.Number,
-
-	"bytea": source.Bytes, "blob": source.Bytes, "tinyblob": source.Bytes, "mediumblob": source.Bytes,
-	"longblob": source.Bytes, "binary": source.Bytes, "varbinary": source.Bytes,
-
-	"geometry": source.Bytes, "point": source.Bytes, "linestring": source.Bytes, "polygon": source.Bytes,
-	"multipoint": source.Bytes, "multilinestring": source.Bytes, "multipolygon": source.Bytes,
-	"geometrycollection": source.Bytes, "geomcollection": source.Bytes,
-
-	"json": source.JSON, "jsonb": source.JSON,
-}
-
-// kindOf returns the kind of the values of a type, as a database names it: Null if there is no name.
-func kindOf(name string) source.Kind {
-	name = strings.ToLower(strings.TrimSpace(name))
-	if name == "" {
-		return source.Null
-	}
-	word := name
-	if end := strings.IndexAny(name, " ("); end >= 0 {
-		word = name[:end]
-	}
-	if strings.HasSuffix(name, "[]") {
-		return source.Text
-	}
-	if kind, found := kinds[word]; found {
-		return kind
-	}
-	return source.Text
 }

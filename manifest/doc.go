@@ -60,6 +60,8 @@
 //	file_bytes  number   the size of the file
 //	sha256      string   of the file as it is stored, in 64 hexadecimal digits
 //	sum         string   of the rows
+//	untold      array    of strings: the columns of SQLite with values whose type, such as that of an integer in a
+//	                     column without a type, the text does not tell (source.Untold); it is lost
 //
 // Empty strings and arrays are left out. In names that are not UTF-8, U+FFFD replaces invalid bytes. A manifest is at
 // most 128 MiB. No two files have the same name, even if letter case does not count. The figures of the parts of a

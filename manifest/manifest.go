@@ -76,6 +76,7 @@ type Part struct {
 	FileBytes int64         `json:"file_bytes"`
 	SHA256    string        `json:"sha256"`
 	Sum       string        `json:"sum,omitempty"`
+	Untold    []string      `json:"untold,omitempty"` // columns; see [source.Untold]
 }
 
 // New begins the manifest of an export that begins now, without tables, by what the source says of itself. The caller
@@ -119,6 +120,26 @@ func Columns(columns []source.Column) (described []Column) {
 		described = append(described, Column{Name: valid(column.Name), Type: valid(column.Type)})
 	}
 	return described
+}
+
+// ValidNames returns names of columns as a manifest has them.
+func ValidNames(names []string) (described []string) {
+	for _, name := range names {
+		described = append(described, valid(name))
+	}
+	return described
+}
+
+// Untold returns the columns that are untold in any of the parts.
+func (t *Table) Untold() (names []string) {
+	for _, part := range t.Parts {
+		for _, name := range part.Untold {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // valid returns a text that JSON can hold. The names of some databases are not UTF-8.

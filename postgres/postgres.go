@@ -92,8 +92,8 @@
 // any bytes, which are returned unchanged.
 //
 // Tables and materialized views are read as by pg_dump, with a search path of the system's schema alone: names of
-// objects, such as those of regclass, have their schema, whoever reads them. A query, a condition and the functions that
-// a view calls look names up on the user's search path, so in the rows of these, of foreign tables and of selected
+// objects, such as those of regclass, have their schema, whoever reads them. A query, a condition and the functions
+// that a view calls look names up on the user's search path, so in the rows of these, of foreign tables and of selected
 // generated columns, such names have a schema only if that path requires it.
 //
 // Dates, times, UUIDs and bytea use the binary format, which is less work for the server. Dates, times and UUIDs are
@@ -216,9 +216,9 @@
 // rows do not have. Values for identity columns are taken as they are, and the sequences behind them are not changed.
 //
 // Rows are added with the user's search path, which triggers may need. Sum reads the table by COPY … TO STDOUT, in the
-// session of the loader, with the search path under which a Source reads tables, and takes the rows that its transaction
-// has added, by xmin. It costs the server one scan of the table for each loader. With one loader and five columns, it took
-// about half as long as the loading.
+// session of the loader, with the search path under which a Source reads tables, and takes the rows that its
+// transaction has added, by xmin. It costs the server one scan of the table for each loader. With one loader and five
+// columns, it took about half as long as the loading.
 //
 // # Filling: others
 //

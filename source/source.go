@@ -106,6 +106,14 @@ type Meter interface {
 	Done() float64
 }
 
+// Untold is implemented by Rows of databases in which each value has a type of its own, whatever its column.
+type Untold interface {
+	// Untold returns the names of the columns with values that would come back with another type, since neither the
+	// type of their column nor their text tells it, such as an integer in a column without a type. The text may tell
+	// numbers from strings, as JSON does and CSV does not. The answer is complete when the rows have ended.
+	Untold(numbers bool) []string
+}
+
 // Column is the name and the type of a column.
 type Column struct {
 	Name string `json:"name"`

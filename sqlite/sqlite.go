@@ -67,7 +67,8 @@
 // # Filling: values
 //
 // The affinity of a column decides what becomes of a value, as for every INSERT (https://sqlite.org/datatype3.html).
-// What an export of SQLite has written comes back as it was, as far as the text tells it:
+// What an export of SQLite has written comes back as it was, as far as the text tells it, and the export names the
+// columns with values whose type is lost ([source.Untold]):
 //
 //	Null    NULL
 //	Text    TEXT

@@ -2,6 +2,7 @@ package fill
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 
 	"culvert/sink"
@@ -23,7 +24,7 @@ const (
 func (t *table) grammars() []grammar.Grammar {
 	all := make([]grammar.Grammar, len(t.plan.Columns))
 	for i, c := range t.plan.Columns {
-		if t.affinities[i] == numeric && !t.filling.Converts(c.Name) {
+		if t.affinities[i] == valuetext.Numeric && !t.filling.Converts(c.Name) {
 			all[i] = grammar.Narrow(grammarOf(c.Type), source.SQLite, c.Type, t.filling.Origin(i))
 		}
 	}
@@ -90,16 +91,13 @@ func changed(isReal bool, kind source.Kind, value []byte) string {
 		if _, ok := integer(value); ok && !isReal {
 			return ""
 		}
-		number, err := strconv.ParseFloat(string(trimmed), 64)
-		if err != nil {
-			return asNumber
-		}
+		number, _ := strconv.ParseFloat(string(trimmed), 64) // of what is too large, infinity
 		var text [32]byte
 		if number == 0 {
 			number = 0 // SQLite stores no zero with a sign in such a column
 		}
 		printed := valuetext.RealText(text[:0], number)
-		if !isReal && number == float64(int64(number)) {
+		if !isReal && !math.IsInf(number, 0) && number == float64(int64(number)) {
 			printed = strconv.AppendInt(text[:0], int64(number), 10)
 		}
 		if !bytes.Equal(printed, value) {

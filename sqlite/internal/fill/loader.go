@@ -161,9 +161,9 @@ func (l *loader) bind(stmt *sqlite3.Stmt, param int, b *source.Batch, row int) e
 			err = stmt.BindNull(param)
 		case kind == source.Bytes:
 			err = stmt.BindBlob(param, value)
-		case affinity != textual && kind == source.Number:
+		case affinity != valuetext.Textual && kind == source.Number:
 			err = bindNumber(stmt, param, affinity, value)
-		case affinity != textual && kind == source.Bool:
+		case affinity != valuetext.Textual && kind == source.Bool:
 			err = stmt.BindBool(param, string(value) == "t")
 		default:
 			err = stmt.BindRawText(param, value)
@@ -177,7 +177,7 @@ func (l *loader) bind(stmt *sqlite3.Stmt, param int, b *source.Batch, row int) e
 
 // bindNumber binds a number as what SQLite prints in these digits, or, where SQLite converts text to a number, as the
 // number, since Go's conversion is exact.
-func bindNumber(stmt *sqlite3.Stmt, param int, a affinity, value []byte) error {
+func bindNumber(stmt *sqlite3.Stmt, param int, a valuetext.Affinity, value []byte) error {
 	if n, ok := integer(value); ok {
 		return stmt.BindInt64(param, n)
 	}
@@ -186,7 +186,7 @@ func bindNumber(stmt *sqlite3.Stmt, param int, a affinity, value []byte) error {
 		return stmt.BindRawText(param, value)
 	}
 	var text [32]byte
-	if a == numeric || string(valuetext.RealText(text[:0], number)) == string(value) {
+	if a == valuetext.Numeric || string(valuetext.RealText(text[:0], number)) == string(value) {
 		return stmt.BindFloat(param, number)
 	}
 	return stmt.BindRawText(param, value)

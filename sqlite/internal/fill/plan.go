@@ -11,36 +11,11 @@ import (
 
 	"culvert/sink"
 	"culvert/source"
+	"culvert/sqlite/internal/valuetext"
 )
 
 // alone is why there is one loader.
 const alone = "SQLite has one writer at a time"
-
-// affinity is what SQLite prefers to store in a column.
-type affinity uint8
-
-const (
-	none    affinity = iota // anything as it is
-	textual                 // TEXT
-	numeric                 // INTEGER or REAL
-)
-
-// affinityOf follows https://sqlite.org/datatype3.html#determination_of_column_affinity.
-func affinityOf(declared string) affinity {
-	declared = strings.ToUpper(declared)
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(declared, word) })
-	}
-	switch {
-	case has("INT"):
-		return numeric
-	case has("CHAR", "CLOB", "TEXT"):
-		return textual
-	case declared == "" || declared == "ANY" || has("BLOB"):
-		return none
-	}
-	return numeric
-}
 
 // Plan says what Table would do: see [sink.Sink].
 func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (_ sink.Plan, err error) {
@@ -186,9 +161,9 @@ func (t *table) choose() error {
 		seen[row[0]] = true
 		t.plan.Columns = append(t.plan.Columns, source.Column{Name: row[0], Type: row[1]})
 		if t.virtual {
-			t.affinities = append(t.affinities, none) // whatever its definition says for other systems
+			t.affinities = append(t.affinities, valuetext.None) // whatever its definition says for other systems
 		} else {
-			t.affinities = append(t.affinities, affinityOf(row[1]))
+			t.affinities = append(t.affinities, valuetext.AffinityOf(row[1]))
 		}
 	}
 	return nil

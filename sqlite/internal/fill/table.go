@@ -10,6 +10,7 @@ import (
 
 	"culvert/sink"
 	"culvert/source"
+	"culvert/sqlite/internal/valuetext"
 )
 
 const (
@@ -26,7 +27,7 @@ type table struct {
 	sql        string
 	plan       sink.Plan
 	all        []string // the names of all columns of an export
-	affinities []affinity
+	affinities []valuetext.Affinity
 	insert     string
 	triggers   bool     // the table has some
 	resolves   bool     // its definition may say what becomes of rows that are in conflict

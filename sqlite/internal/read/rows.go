@@ -23,6 +23,8 @@ type rows struct {
 	read    int64
 	ahead   bool // the statement is on a row
 	err     error
+
+	told []told // by column, if the types of a table are known; otherwise nil
 }
 
 // start begins to run a statement. The first step takes the locks and fixes the state of the database; only then are
@@ -64,6 +66,7 @@ func (r *rows) Next(b *source.Batch) (err error) {
 		r.read++
 		r.ahead = r.stmt.Step()
 	}
+	look(r.told, b)
 	if b.Rows() > 0 {
 		return nil // the statement keeps an error of the last step for the next call
 	}

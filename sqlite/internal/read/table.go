@@ -80,6 +80,7 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 	if err != nil {
 		return nil, err
 	}
+	selected.told = newTold(selected.columns)
 	if s.Where == "" {
 		selected.table, selected.limit = table, s.Limit
 	}

@@ -188,6 +188,12 @@ func unavailableHints(err error) []string {
 	return []string{"check that the server runs, and that address, user and password are right", environment}
 }
 
+// Untold says that the text of columns does not tell the types of all their values: see [source.Untold].
+func Untold(table string, columns []string) string {
+	return fmt.Sprintf("table %q has values in %q whose type neither the text nor the type of the column tells: they "+
+		"would come back with another type, such as a number as a text; culvert copy keeps it", table, columns)
+}
+
 // OutsideSnapshot says that the snapshot of a source does not hold a table, or the rows of a query, whose name is "":
 // see [source.PartialSnapshotter].
 func OutsideSnapshot(table string) string {

@@ -164,6 +164,10 @@ func run(
 		return db.Explain(err)
 	}
 	r.Sum, r.Readers, r.Reason, r.Outside = stats.Sum.String(), stats.Readers, reasonOf(stats), stats.Outside
+	r.Untold = stats.Untold
+	if len(stats.Untold) > 0 && !o.JSON {
+		a.Console.Warn(database.Untold(table, stats.Untold))
+	}
 	if stats.Outside && !o.JSON {
 		a.Console.Warn(database.OutsideSnapshot(table))
 	}

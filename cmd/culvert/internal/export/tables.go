@@ -29,6 +29,8 @@ type Report struct {
 	Reason  string `json:"reason,omitempty"`
 	Outside bool   `json:"outside_snapshot,omitempty"` // of one table or query
 
+	Untold []string `json:"untold,omitempty"` // columns of one table
+
 	Job        string `json:"job,omitempty"` // of several workers
 	Consistent *bool  `json:"consistent,omitempty"`
 
@@ -49,7 +51,10 @@ type tableReport struct {
 	Readers   int    `json:"readers,omitempty"`
 	Reason    string `json:"reason,omitempty"` // why no more connections have read
 	Outside   bool   `json:"outside_snapshot,omitempty"`
-	Error     string `json:"error,omitempty"`
+
+	Untold []string `json:"untold,omitempty"` // columns with values whose type the text does not tell
+
+	Error string `json:"error,omitempty"`
 }
 
 // tablesExport is an export of several tables.
@@ -197,6 +202,9 @@ func tellTables(
 			if t.Outside && !o.JSON {
 				a.Console.Warn(database.OutsideSnapshot(t.Name))
 			}
+			if len(t.Untold) > 0 && !o.JSON {
+				a.Console.Warn(database.Untold(t.Name, t.Untold))
+			}
 			continue
 		}
 		if !o.JSON {
@@ -223,7 +231,7 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	r := tableReport{
 		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
 		Parts: len(t.Parts), Sum: t.Sum.String(), Readers: t.Readers, Reason: reasonOf(t.Stats),
-		Outside: t.Outside,
+		Outside: t.Outside, Untold: t.Untold,
 	}
 	if len(t.Parts) == 0 {
 		r.SHA256 = hex.EncodeToString(t.SHA256[:])
