@@ -11,11 +11,12 @@ import (
 	"culvert/source"
 )
 
-// arrivals is the temporary table of rows that may be in conflict with others.
+// arrivals is the temporary table of rows that may be in conflict with others, or whose keys the sink checks part by
+// part, without looking at the rows of earlier parts.
 const arrivals = "`culvert_arrivals`"
 
 // arrives reports whether the rows go into the temporary table first.
-func (p *plan) arrives() bool { return p.Conflict != sink.Fail }
+func (p *plan) arrives() bool { return p.Conflict != sink.Fail || p.EachPart && len(p.keys) > 0 }
 
 // arrivalsSQL makes the temporary table with the columns of the rows, which have no keys there. It is in the database
 // of the table, since the session need not have opened one.
@@ -33,6 +34,11 @@ func (p *plan) isKey(name string) bool {
 // mergeSQL adds the rows of the temporary table. A key column of a row that exists keeps its value. If that is another
 // one, the row was found by another unique index, and the subquery fails.
 func (p *plan) mergeSQL() string {
+	sql := "INSERT INTO " + p.target.SQL() + " (" + list(p.columns, "") + ") SELECT " + list(p.columns, "a.") +
+		" FROM " + p.arrivals() + " AS a"
+	if p.Conflict == sink.Fail {
+		return sql
+	}
 	var set []string
 	for _, c := range p.columns {
 		name := catalog.Quote(c.Name)
@@ -46,8 +52,7 @@ func (p *plan) mergeSQL() string {
 			set = append(set, own+" = "+arrived)
 		}
 	}
-	return "INSERT INTO " + p.target.SQL() + " (" + list(p.columns, "") + ") SELECT " + list(p.columns, "a.") +
-		" FROM " + p.arrivals() + " AS a ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
+	return sql + " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 }
 
 // checkKey refuses a key by which rows cannot be found.

@@ -25,6 +25,7 @@ type foreignKeyOf struct {
 	name       string
 	table, to  catalog.Table
 	columns    []string // of the table
+	binary     bool     // the first of them has binary data
 	referenced []string // of the table that it refers to
 }
 
@@ -62,14 +63,16 @@ func (db *DB) keysToCheck(ctx context.Context, p *plan) ([]foreignKeyOf, error) 
 
 // foreignKeys returns the foreign keys of a table.
 func (db *DB) foreignKeys(ctx context.Context, t catalog.Table) (keys []foreignKeyOf, err error) {
-	found, err := db.conn.Query(ctx, 5, `SELECT CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA,
-		REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND REFERENCED_COLUMN_NAME IS NOT NULL
-		ORDER BY CONSTRAINT_NAME, ORDINAL_POSITION`, t.Database, t.Name)
+	found, err := db.conn.Query(ctx, 6, `SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_SCHEMA,
+		k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME, c.DATA_TYPE IN ('binary', 'varbinary')
+		FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = k.TABLE_SCHEMA
+			AND c.TABLE_NAME = k.TABLE_NAME AND c.COLUMN_NAME = k.COLUMN_NAME
+		WHERE k.TABLE_SCHEMA = ? AND k.TABLE_NAME = ? AND k.REFERENCED_COLUMN_NAME IS NOT NULL
+		ORDER BY k.CONSTRAINT_NAME, k.ORDINAL_POSITION`, t.Database, t.Name)
 	for _, row := range found {
 		if len(keys) == 0 || keys[len(keys)-1].name != row[0] {
 			keys = append(keys, foreignKeyOf{
-				name: row[0], table: t, to: catalog.Table{Database: row[2], Name: row[3]},
+				name: row[0], table: t, to: catalog.Table{Database: row[2], Name: row[3]}, binary: row[5] == "1",
 			})
 		}
 		key := &keys[len(keys)-1]
@@ -87,29 +90,61 @@ func (db *DB) isSame(a, b catalog.Table) bool {
 	return a.Database == b.Database && a.Name == b.Name
 }
 
-// brokenSQL returns the statement that finds a row whose key refers to none. It locks the rows that it looks at, so
-// that the key holds until the commit.
-func (key foreignKeyOf) brokenSQL() string {
+// brokenSQL returns the statement that finds a row of some rows whose key refers to none. It locks the rows that it
+// looks at, so that the key holds until the commit.
+func (key foreignKeyOf) brokenSQL(rows string) string {
 	var equal, set []string
 	for i, column := range key.columns {
 		equal = append(equal, "t."+key.referenced[i]+" = f."+column)
 		set = append(set, "f."+column+" IS NOT NULL")
 	}
-	return "SELECT CAST(f." + key.columns[0] + " AS CHAR) FROM " + key.table.SQL() + " f LEFT JOIN " +
-		key.to.SQL() + " t ON " + strings.Join(equal, " AND ") + " WHERE " + strings.Join(set, " AND ") +
+	value := "CAST(f." + key.columns[0] + " AS CHAR)"
+	if key.binary {
+		value = `CONCAT('\\x', LOWER(HEX(f.` + key.columns[0] + ")))"
+	}
+	return "SELECT " + value + " FROM " + rows + " f LEFT JOIN " + key.to.SQL() + " t ON " +
+		strings.Join(equal, " AND ") + " WHERE " + strings.Join(set, " AND ") +
 		" AND t." + key.referenced[0] + " IS NULL LIMIT 1 LOCK IN SHARE MODE"
 }
 
 // checkKeys refuses rows that refer to none, if the sink checks the keys itself.
 func (t *table) checkKeys() error {
 	for _, key := range t.keys {
-		found, err := t.db.conn.Query(t.ctx, 1, key.brokenSQL())
-		if err != nil {
-			return t.db.failed(t.ctx, fmt.Sprintf("checking the foreign key %q of %s", key.name, key.table), err)
+		if err := t.checkKey(key, key.table.SQL()); err != nil {
+			return err
 		}
-		if len(found) > 0 {
-			return t.noParent(key, found[0][0])
+	}
+	return nil
+}
+
+// checkArrivals is checkKeys for the rows that have arrived in the temporary table. All others hold their keys: they
+// did when the transaction began, and rows that are added break no key of others.
+func (t *table) checkArrivals() error {
+	arrived := func(name string) bool {
+		return slices.ContainsFunc(t.columns, func(c column) bool { return catalog.Quote(c.Name) == name })
+	}
+	for _, key := range t.keys {
+		if !t.db.isSame(key.table, t.target) {
+			continue
 		}
+		rows := t.arrivals()
+		if slices.ContainsFunc(key.columns, func(name string) bool { return !arrived(name) }) {
+			rows = key.table.SQL() // a default may refer to a row
+		}
+		if err := t.checkKey(key, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *table) checkKey(key foreignKeyOf, rows string) error {
+	found, err := t.db.conn.Query(t.ctx, 1, key.brokenSQL(rows))
+	if err != nil {
+		return t.db.failed(t.ctx, fmt.Sprintf("checking the foreign key %q of %s", key.name, key.table), err)
+	}
+	if len(found) > 0 {
+		return t.noParent(key, found[0][0])
 	}
 	return nil
 }

@@ -176,7 +176,11 @@ func (t *table) commit() error {
 	if err := t.ctx.Err(); err != nil {
 		return fmt.Errorf("mysql: %s: %w", doing, err)
 	}
-	if err := t.checkKeys(); err != nil {
+	check := t.checkKeys
+	if t.arrives() {
+		check = t.checkArrivals
+	}
+	if err := check(); err != nil {
 		return err
 	}
 	err := t.db.conn.Exec(t.ctx, commitSQL)
