@@ -19,9 +19,13 @@ const blockSize = 1 << 20
 // only one at a time.
 const keptSize = 2 * blockSize
 
-// hugeSize is the size of a row that is worth a collection, before text is made of it: what the one before has left may
-// be several times as much.
-const hugeSize = 8 * blockSize
+// hugeSize is the size of a row that leaves several times as much when it is loaded, and garbageSize the size of such
+// rows together that is worth a collection, before text is made of the next one. A collection for each row would take
+// longer than the rest of a load.
+const (
+	hugeSize    = 8 * blockSize
+	garbageSize = 24 * blockSize
+)
 
 // block is a group of whole rows on its way to a loader.
 type block struct {

@@ -52,6 +52,8 @@ type pipeline struct {
 	deal  chan *ordered.Item[*block]
 	large chan struct{} // has a place for the block with a large row
 
+	garbage int64 // of rows since the last collection
+
 	mu      sync.Mutex
 	failure error
 }
@@ -176,7 +178,7 @@ func (pl *pipeline) put(item *ordered.Item[*block]) error {
 		case pl.large <- struct{}{}:
 			b.large = true
 			if b.size() > hugeSize {
-				debug.FreeOSMemory()
+				pl.collect(b.size())
 			}
 		case <-pl.ctx.Done():
 			pl.queue.Free(item)
@@ -185,6 +187,14 @@ func (pl *pipeline) put(item *ordered.Item[*block]) error {
 	}
 	pl.queue.Put(item)
 	return nil
+}
+
+// collect frees what rows have left, if they were large enough. It is called with the place in large.
+func (pl *pipeline) collect(size int64) {
+	if pl.garbage += size; pl.garbage > garbageSize {
+		debug.FreeOSMemory()
+		pl.garbage = 0
+	}
 }
 
 // worker is a loader at work.
