@@ -10,7 +10,6 @@ import (
 	"culvert/internal/lazyregexp"
 	"culvert/mysql/internal/wire"
 	"culvert/sink"
-	"culvert/source"
 )
 
 // Errors of the server, in the error references of MySQL ("Server Error Message Reference") and MariaDB ("MariaDB Error
@@ -50,26 +49,6 @@ var (
 	rowCodes  = []string{"1048", "1263", "1264", "1265", "1364", "1366", "1416", "3819", "4025", "1118"}
 )
 
-// unavailableError is a [source.ErrUnavailable].
-type unavailableError struct {
-	text  string
-	cause error
-}
-
-func (e *unavailableError) Error() string   { return e.text }
-func (e *unavailableError) Unwrap() []error { return []error{source.ErrUnavailable, e.cause} }
-
-// connectFailed explains an error of wire.Connect.
-func connectFailed(err error) error {
-	if failed, ok := errors.AsType[*wire.ConnectError](err); ok {
-		return &unavailableError{failed.Error(), failed}
-	}
-	if lost, ok := errors.AsType[*wire.LostError](err); ok {
-		return &unavailableError{lost.Error(), lost.Err}
-	}
-	return err
-}
-
 // failed explains an error of what was being done. It returns nil for nil.
 func (db *DB) failed(ctx context.Context, doing string, err error) error {
 	refused := wire.Refused(err)
@@ -80,9 +59,6 @@ func (db *DB) failed(ctx context.Context, doing string, err error) error {
 		err = redacted(strconv.Itoa(int(refused.Number)))
 	}
 	err = db.conn.Explain(ctx, doing, err)
-	if lost, ok := errors.AsType[*wire.LostError](err); ok {
-		return &unavailableError{lost.Error(), lost.Err}
-	}
 	switch {
 	case ctx.Err() != nil:
 	case isLock:

@@ -47,7 +47,7 @@ func Open(ctx context.Context, url string) (*DB, error) {
 func open(ctx context.Context, settings *wire.Settings) (*DB, error) {
 	conn, err := wire.Connect(ctx, settings)
 	if err != nil {
-		return nil, connectFailed(err)
+		return nil, err
 	}
 	db := &DB{settings: settings, conn: conn}
 	if err := db.prepare(ctx); err != nil {

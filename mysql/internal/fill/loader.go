@@ -289,8 +289,9 @@ func (l *loader) endPart(p sink.Part) error {
 
 // lost is the error of a connection that was lost when a part was committed.
 func (db *DB) lost(p sink.Part) error {
-	return &unavailableError{
-		"mysql: the connection was lost, after part " + strconv.Quote(p.Name) + " was committed", io.ErrUnexpectedEOF,
+	return &wire.LostError{
+		Text: "mysql: the connection was lost, after part " + strconv.Quote(p.Name) + " was committed",
+		Err:  io.ErrUnexpectedEOF,
 	}
 }
 

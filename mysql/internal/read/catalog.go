@@ -71,7 +71,7 @@ func (db *DB) list(ctx context.Context, schema string) ([][]string, error) {
 	found, err := s.Query(ctx, 4, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE, IFNULL(ENGINE, '')
 		FROM information_schema.TABLES WHERE `+all, parameters...)
 	if err != nil {
-		return nil, s.failed(ctx, listing, err)
+		return nil, s.Explain(ctx, listing, err)
 	}
 	found = slices.DeleteFunc(found, func(row []string) bool { return schema != "" && row[0] != schema })
 	slices.SortFunc(found, slices.Compare[[]string])
@@ -82,7 +82,7 @@ func (db *DB) list(ctx context.Context, schema string) ([][]string, error) {
 func (s *session) schemaNamed(ctx context.Context, name string) (string, error) {
 	found, err := s.Query(ctx, 1, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA ORDER BY SCHEMA_NAME")
 	if err != nil {
-		return "", s.failed(ctx, listing, err)
+		return "", s.Explain(ctx, listing, err)
 	}
 	unknown := &source.UnknownError{What: "schema", Name: name}
 	system := catalog.SystemSchemas
@@ -103,7 +103,7 @@ func (s *session) distinctNames(ctx context.Context, tables [][]string) ([]strin
 	if slices.ContainsFunc(tables, func(row []string) bool { return row[0] != s.Database }) {
 		found, err := s.Query(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")
 		if err != nil {
-			return nil, s.failed(ctx, listing, err)
+			return nil, s.Explain(ctx, listing, err)
 		}
 		for _, row := range found {
 			known[s.key(row[0], row[1])] = true

@@ -69,7 +69,7 @@ func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (che
 	for i, c := range columns {
 		survives, err := s.survives(ctx, c.Charset)
 		if err != nil {
-			return "", "", s.failed(ctx, "asking for the character set of column "+c.Name, err)
+			return "", "", s.Explain(ctx, "asking for the character set of column "+c.Name, err)
 		}
 		if list[i] = catalog.Quote(c.Name); !survives {
 			list[i] = bytesOf(c.Name)

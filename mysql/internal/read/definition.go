@@ -51,7 +51,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 		err = s.addLacks(ctx, d, t)
 	}
 	if err != nil {
-		return nil, s.failed(ctx, t.String(), err)
+		return nil, s.Explain(ctx, t.String(), err)
 	}
 	if t.Base {
 		addSequence(d, addClauses(d))

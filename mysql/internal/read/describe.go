@@ -29,7 +29,7 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	}
 	found, err := s.Query(ctx, 2, "SHOW SESSION STATUS LIKE 'Binlog_snapshot_%'")
 	if err != nil {
-		return source.Description{}, s.failed(ctx, "describing the database", err)
+		return source.Description{}, s.Explain(ctx, "describing the database", err)
 	}
 	status := map[string]string{}
 	for _, row := range found {

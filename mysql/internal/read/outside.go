@@ -35,7 +35,7 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 		clear(r.seen) // but not the names, which are the same for all tables
 		reads, err := r.table(t.Database, t.Name)
 		if err != nil {
-			return nil, s.failed(ctx, "asking for the storage engine", err)
+			return nil, s.Explain(ctx, "asking for the storage engine", err)
 		}
 		if reads {
 			outside = append(outside, name)
@@ -51,7 +51,7 @@ func (db *DB) QueryOutsideSnapshot(ctx context.Context, sql string) (bool, error
 	}
 	s := db.session
 	reads, err := s.newReading(ctx).text(sql, s.Database)
-	return reads, s.failed(ctx, "asking for the storage engines", err)
+	return reads, s.Explain(ctx, "asking for the storage engines", err)
 }
 
 // reading finds out whether a statement reads a table outside the snapshot, by all names that it has: of tables, and of

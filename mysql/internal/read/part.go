@@ -43,7 +43,7 @@ func (db *DB) Parts(ctx context.Context, name string, s source.Selection, size i
 	whole.Selection = source.Selection{}
 	estimate, err := db.session.size(ctx, whole)
 	if err != nil {
-		return nil, db.session.failed(ctx, t.String(), err)
+		return nil, db.session.Explain(ctx, t.String(), err)
 	}
 	part.Bytes = estimate.Bytes
 	n, err := sqlsource.NumberOfParts("mysql", estimate.Bytes, size)
@@ -58,7 +58,7 @@ func (db *DB) Parts(ctx context.Context, name string, s source.Selection, size i
 		part.Whole = "a view has no primary key"
 	case n > 1:
 		if key, err = db.session.primaryKey(ctx, t); err != nil {
-			return nil, db.session.failed(ctx, t.String(), err)
+			return nil, db.session.Explain(ctx, t.String(), err)
 		}
 		if len(key) == 0 {
 			part.Whole = "it has no primary key, or one of a type that is not cut"
@@ -74,7 +74,7 @@ func (db *DB) Parts(ctx context.Context, name string, s source.Selection, size i
 func (db *DB) cut(ctx context.Context, t table, key key, part source.Part, n int64) ([]source.Part, error) {
 	counted, err := db.session.Query(ctx, 1, "SELECT COUNT(*) FROM "+t.SQL())
 	if err != nil || len(counted) != 1 {
-		return nil, db.session.failed(ctx, t.String(), errors.Join(err, errUncounted))
+		return nil, db.session.Explain(ctx, t.String(), errors.Join(err, errUncounted))
 	}
 	total := int64(count(counted[0][0]))
 	step := max(1, (total+n-1)/n)
@@ -91,7 +91,7 @@ func (db *DB) cut(ctx context.Context, t table, key key, part source.Part, n int
 	for read := int64(0); ; read += step {
 		next, err := db.session.walk(ctx, t, key, part.Range.To, step)
 		if err != nil {
-			return nil, db.session.failed(ctx, t.String(), err)
+			return nil, db.session.Explain(ctx, t.String(), err)
 		}
 		part.Range.From, part.Range.To = part.Range.To, next
 		if part.Rows = step; next == "" {

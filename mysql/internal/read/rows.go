@@ -14,6 +14,8 @@ import (
 	"culvert/source"
 )
 
+var errClosed = errors.New("mysql: the rows are closed")
+
 // rows are the rows of a statement.
 type rows struct {
 	session *session
@@ -43,7 +45,7 @@ var _ source.Rows = (*rows)(nil)
 func (r *rows) prepare(sql string) error {
 	err := r.session.guardSnapshot(r.ctx)
 	if err != nil {
-		return r.session.failed(r.ctx, r.name, err)
+		return r.session.Explain(r.ctx, r.name, err)
 	}
 	if r.statement, err = r.session.Prepare(r.ctx, sql, 0); err != nil {
 		return r.fail(err)
@@ -53,7 +55,7 @@ func (r *rows) prepare(sql string) error {
 
 // fail ends the rows with an explained error.
 func (r *rows) fail(err error) error {
-	err = r.session.failed(r.ctx, r.name, err)
+	err = r.session.Explain(r.ctx, r.name, err)
 	r.end(err)
 	return err
 }
@@ -170,7 +172,7 @@ func (r *rows) finish(err error) error {
 		err = r.confirm()
 	}
 	if err != io.EOF {
-		err = r.session.failed(r.ctx, r.after(err), err)
+		err = r.session.Explain(r.ctx, r.after(err), err)
 	}
 	r.end(err)
 	return r.err

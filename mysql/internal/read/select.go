@@ -92,7 +92,7 @@ func (s *session) choose(ctx context.Context, t table) ([]sqlsource.Column, erro
 	if len(t.Columns) == 0 {
 		// The server hides the columns that the user may not read, and an export must not leave them out in silence.
 		if _, err := s.Query(ctx, wire.AnyColumns, "SELECT * FROM "+t.SQL()+" LIMIT 0"); err != nil {
-			return nil, s.failed(ctx, t.String(), err)
+			return nil, s.Explain(ctx, t.String(), err)
 		}
 	}
 	chosen, err := sqlsource.Choose("mysql: "+t.String(), columns, t.Columns, strings.EqualFold)
@@ -110,7 +110,7 @@ func (s *session) unknownColumn(ctx context.Context, t table, unknown *source.Un
 	_, err := s.Query(ctx, 1, "SELECT "+catalog.Quote(unknown.Name)+" FROM "+t.SQL()+" LIMIT 0")
 	refused := wire.Refused(err)
 	if err != nil && (refused == nil || slices.Contains(accessDenied, refused.Number)) {
-		return s.failed(ctx, t.String(), err)
+		return s.Explain(ctx, t.String(), err)
 	}
 	return unknown
 }
@@ -127,5 +127,5 @@ func (s *session) checkCondition(ctx context.Context, t table) error {
 	if err == nil {
 		err = wire.Guarded(statement.Close)
 	}
-	return s.failed(ctx, t.String()+": condition", err)
+	return s.Explain(ctx, t.String()+": condition", err)
 }

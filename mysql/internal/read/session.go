@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"culvert/internal/sqlsource"
 	"culvert/mysql/internal/wire"
 )
 
@@ -21,12 +20,6 @@ type session struct {
 
 func connect(ctx context.Context, settings *wire.Settings) (*session, error) {
 	conn, err := wire.Connect(ctx, settings)
-	if failed, ok := errors.AsType[*wire.ConnectError](err); ok {
-		return nil, sqlsource.Unavailable(failed.Error(), failed)
-	}
-	if lost, ok := errors.AsType[*wire.LostError](err); ok {
-		return nil, sqlsource.Unavailable(lost.Error(), lost.Err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +54,7 @@ func (s *session) beginTransaction(ctx context.Context) error {
 	const doing = "beginning the transaction"
 	for _, sql := range beginSQL {
 		if err := s.Exec(ctx, sql); err != nil {
-			return s.failed(ctx, doing, err)
+			return s.Explain(ctx, doing, err)
 		}
 	}
 	found, err := s.Query(ctx, 2, "SELECT UTC_TIMESTAMP(6), @@sql_mode")
@@ -69,7 +62,7 @@ func (s *session) beginTransaction(ctx context.Context) error {
 		err = wire.ErrAnswer
 	}
 	if err != nil {
-		return s.failed(ctx, doing, err)
+		return s.Explain(ctx, doing, err)
 	}
 	s.taken, s.sqlMode = found[0][0], found[0][1]
 	return nil

@@ -21,14 +21,14 @@ func (s *session) findTable(ctx context.Context, name string) (table, error) {
 	if _, unknown := errors.AsType[*source.UnknownError](err); unknown {
 		return table{}, err
 	}
-	return table{Table: found}, s.failed(ctx, "looking for the table", err)
+	return table{Table: found}, s.Explain(ctx, "looking for the table", err)
 }
 
 // columns returns the columns of a table.
 func (s *session) columns(ctx context.Context, t table) ([]sqlsource.Column, error) {
 	found, err := catalog.Columns(ctx, s.Conn, t.Table)
 	if err != nil {
-		return nil, s.failed(ctx, t.String(), err)
+		return nil, s.Explain(ctx, t.String(), err)
 	}
 	var columns []sqlsource.Column
 	for _, c := range found {

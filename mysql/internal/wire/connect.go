@@ -20,6 +20,8 @@ import (
 	"time"
 
 	gomysql "github.com/go-sql-driver/mysql"
+
+	"culvert/source"
 )
 
 // readBuffer is the size of reads from the network. The driver itself reads 4 KiB at a time.
@@ -163,7 +165,7 @@ func (c *Conn) Close() {
 }
 
 // ConnectError is the error of a server that cannot be reached, or refuses the user, the password or the database. It
-// does not contain the password.
+// is a [source.ErrUnavailable], and does not contain the password.
 type ConnectError struct {
 	text string
 	Err  error
@@ -177,8 +179,8 @@ type ConnectError struct {
 
 func (e *ConnectError) Error() string { return e.text }
 
-// Unwrap returns the cause.
-func (e *ConnectError) Unwrap() error { return e.Err }
+// Unwrap returns [source.ErrUnavailable] and the cause.
+func (e *ConnectError) Unwrap() []error { return []error{source.ErrUnavailable, e.Err} }
 
 func connectFailed(ctx context.Context, s *Settings, err error) error {
 	if ctx.Err() != nil {

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	gomysql "github.com/go-sql-driver/mysql"
+
+	"culvert/source"
 )
 
 // DriverError is an error of the driver, after which its connection cannot be used.
@@ -42,16 +44,16 @@ func Guarded(call func() error) (err error) {
 	return DriverError{err}
 }
 
-// LostError is the error of a connection that has ended.
+// LostError is the error of a connection that has ended, a [source.ErrUnavailable].
 type LostError struct {
-	text string
-	Err  error
+	Text string
+	Err  error // the cause
 }
 
-func (e *LostError) Error() string { return e.text }
+func (e *LostError) Error() string { return e.Text }
 
-// Unwrap returns the cause.
-func (e *LostError) Unwrap() error { return e.Err }
+// Unwrap returns [source.ErrUnavailable] and the cause.
+func (e *LostError) Unwrap() []error { return []error{source.ErrUnavailable, e.Err} }
 
 // Explain explains an error of what was being done. If the context has ended, it also ends the statement on the server.
 // After a [*LostError], the connection is closed. It returns nil for nil.
