@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"culvert/format"
+	"culvert/sink"
 )
 
 // FormatOf returns the format of a file by the extension of its name, such as orders.csv.zst.age.
@@ -44,6 +46,64 @@ func (s *stoppable) Read(p []byte) (int, error) {
 		return 0, errStopped
 	}
 	return s.r.Read(p)
+}
+
+// Text loads the text of a file, which r returns decrypted and decompressed, into a table. [FormatOf] returns the
+// format of files with usual names. The rows are committed when r has returned [io.EOF]; any other error of r discards
+// them. The name is for errors. If the database fails, Text returns after the Read that is under way.
+func (p *Plan) Text(
+	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
+) (Stats, error) {
+	j, err := p.jobOfText(r, name, f, table)
+	if err != nil {
+		return Stats{}, err
+	}
+	if _, err := p.look(ctx, dst, j); err != nil {
+		return Stats{}, err
+	}
+	stats, err := p.fill(ctx, dst, j)
+	if err == nil {
+		err = p.analyze(ctx, dst, j)
+	}
+	return stats, err
+}
+
+// PreviewText returns what Text would do, and changes nothing. It reads the beginning of the text.
+func (p *Plan) PreviewText(
+	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
+) (sink.Plan, error) {
+	j, err := p.jobOfText(r, name, f, table)
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	return p.planned(ctx, dst, table, j)
+}
+
+// jobOfText reads the header of a text.
+func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table string) (*job, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	stopping := &stoppable{r: r}
+	t, err := openText(stopping, name, f)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := p.match(columnsOf(t.columns))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkConvert(columns.names); err != nil {
+		return nil, err
+	}
+	_, csv := f.(format.CSV)
+	return &job{
+		name: name, to: table, from: f, text: true, csv: csv, columns: columns,
+		pieces: []piece{{name: name, read: func(ctx context.Context, use useRows) error {
+			defer context.AfterFunc(ctx, stopping.stop)()
+			return use([]fill{t.fill}, t.header)
+		}}},
+	}, nil
 }
 
 // text is the text of a file, after its header.
