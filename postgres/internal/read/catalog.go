@@ -46,7 +46,8 @@ func (db *DB) checkSchema(ctx context.Context, schema string) error {
 }
 
 // Omitted names the views, materialized views and foreign tables, and the sequences that belong to no column, except
-// those of extensions. A foreign table whose rows come with those of its parent is not among them.
+// those of extensions. So are tables without columns of their own whose rows come with those of a table from which they
+// inherit: these are not lost, but the tables are not made again. Partitions are not named.
 func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
@@ -61,13 +62,19 @@ func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
 // omittedSQL lists what the tables of the schema $1 leave out.
 const omittedSQL = `
 SELECT 'the ' || CASE c.relkind WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' WHEN 'f' THEN 'foreign table'
-	ELSE 'sequence' END || ' "' || n.nspname || '.' || c.relname || '"'
+	WHEN 'S' THEN 'sequence' ELSE 'table' END || ' "' || n.nspname || '.' || c.relname || '"'
+	|| CASE c.relkind WHEN 'r' THEN ', whose rows come with those of a table from which it inherits' ELSE '' END
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('v', 'm', 'f', 'S') AND c.relpersistence <> 't' AND $1::text IN ('', n.nspname) AND ` + ofUsers + `
+WHERE c.relkind IN ('v', 'm', 'f', 'S', 'r') AND c.relpersistence <> 't' AND $1::text IN ('', n.nspname)
+	AND ` + ofUsers + `
 	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
 		WHERE d.objid = c.oid AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND (d.deptype = 'e'
 			OR c.relkind = 'S' AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0))
-	AND NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
+	AND CASE c.relkind WHEN 'r' THEN NOT c.relispartition AND EXISTS (
+			SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
+				JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace
+			WHERE i.inhrelid = c.oid AND $1::text IN ('', m.nspname) AND ` + isComplete + `)
+		ELSE NOT EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid) END
 ORDER BY n.nspname, c.relname`
 
 // Describe returns the state that the transaction shows, which is known since the transaction began.
@@ -101,6 +108,13 @@ const schemasSQL = `
 SELECT n.nspname FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text OR ` + ofUsers + `
 ORDER BY n.nspname = $1::text DESC, n.nspname LIMIT 1000`
 
+// isComplete is true if the rows and columns of the child of pg_inherits i come with those of its parent.
+const isComplete = `NOT ` + detaching + ` AND NOT EXISTS (
+		SELECT FROM pg_catalog.pg_attribute a
+		WHERE a.attrelid = i.inhrelid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND NOT EXISTS (
+			SELECT FROM pg_catalog.pg_attribute b WHERE b.attrelid = i.inhparent AND b.attname = a.attname
+				AND b.attnum > 0 AND NOT b.attisdropped AND b.attgenerated = ''))`
+
 // tablesSQL lists the tables of the schema $1. The search path of the user is $2.
 //
 // Covered are the tables whose rows and columns come with those of a candidate. A name is right if findRelation finds
@@ -117,11 +131,7 @@ WITH RECURSIVE candidates AS MATERIALIZED (
 			AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass)),
 complete(parent, child) AS (
 	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits i
-	WHERE NOT ` + detaching + ` AND NOT EXISTS (
-		SELECT FROM pg_catalog.pg_attribute a
-		WHERE a.attrelid = i.inhrelid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' AND NOT EXISTS (
-			SELECT FROM pg_catalog.pg_attribute b WHERE b.attrelid = i.inhparent AND b.attname = a.attname
-				AND b.attnum > 0 AND NOT b.attisdropped AND b.attgenerated = ''))),
+	WHERE ` + isComplete + `),
 covered(oid) AS (
 	SELECT i.child FROM candidates c JOIN complete i ON i.parent = c.oid
 	UNION SELECT i.child FROM covered c JOIN complete i ON i.parent = c.oid),
