@@ -24,7 +24,9 @@ CREATE TRIGGER t AFTER INSERT ON mine.t FOR EACH ROW EXECUTE FUNCTION mine.note(
 	const line = "mine.seen,mine.seen\n"
 	var want rowsum.Adder
 	want.Line([]byte(line))
-	for _, f := range []sink.Filling{{}, {Existing: sink.Truncate}, {Existing: sink.Append, Conflict: sink.Update, Key: []string{"c"}}} {
+	for _, f := range []sink.Filling{
+		{}, {Existing: sink.Truncate}, {Existing: sink.Append, Conflict: sink.Update, Key: []string{"c"}},
+	} {
 		table := beginTable(t, db, "t", f)
 		loader := table.Loaders()[0]
 		if err := loadText(loader, line); err != nil {

@@ -17,8 +17,8 @@ INSERT INTO parted VALUES ('mine.seen');
 CREATE MATERIALIZED VIEW kept AS SELECT 'mine.seen'::regclass AS c;
 CREATE VIEW shown AS SELECT 'mine.seen'::regclass AS c, mine.name() AS t`
 
-// TestNamesOfObjects reads names of objects, whose text depends on the search path. In the rows of tables they have their
-// schema, whatever path the user has. What users write, and views, whose functions look names up, have the user's path.
+// TestNamesOfObjects reads names of objects, whose text depends on the search path. In the rows of tables they have
+// their schema, whatever path the user has. What users write, and views, whose functions look names up, have theirs.
 func TestNamesOfObjects(t *testing.T) {
 	read.ShrinkRanges(t)
 	_, database := openNew(t, pathsSQL)

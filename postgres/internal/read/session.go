@@ -111,7 +111,8 @@ COMMIT;
 `
 
 // systemPath is the search path of the rows of tables, as of pg_dump: names of objects, such as values of regclass, are
-// printed with their schema, whatever the user's path. Statements of the user, and what they call, have the user's path.
+// printed with their schema, whatever the user's path. Statements of the user, and what they call, have the path of the
+// user.
 const systemPath = "pg_catalog, pg_temp"
 
 // begunSQL ends the beginning. The savepoint is for [session.recover].
