@@ -1,8 +1,8 @@
 // Command bench measures Culvert against the tools that people use today.
 //
 //	go run . [-cores N] [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | parts |
-//	         workers | buckets | bucketmemory | sqlite | memory | load | loadmemory | todos | cipherio | bytebuf |
-//	         wal | secureconn | fileservice | transfer | fusefs]…
+//	         workers | buckets | sqlite | memory | load | loadmemory | todos | cipherio | bytebuf | wal | secureconn |
+//	         transfer | fusefs]…
 //
 // A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes
 // the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
@@ -57,7 +57,6 @@ var workloads = []workload{
 	{"parts", 6, exports.PrepareParts},
 	{"workers", 6, exports.PrepareWorkers},
 	{"buckets", 6, exports.PrepareBuckets},
-	{"bucketmemory", 1, exports.PrepareBucketMemory},
 	{"sqlite", 10, exports.PrepareSQLite},
 	{"memory", 6, exports.PrepareMemory},
 	{"load", 6, exports.PrepareLoad},
@@ -67,7 +66,6 @@ var workloads = []workload{
 	{"bytebuf", 20, streams.PrepareBytebuf},
 	{"wal", 6, streams.PrepareWAL},
 	{"secureconn", 10, streams.PrepareSecureconn},
-	{"fileservice", 10, files.PrepareFileservice},
 	{"transfer", 6, files.PrepareTransfer},
 	{"fusefs", 6, files.PrepareFusefs},
 }

@@ -44,7 +44,7 @@ func (s *Session) MariaDB() (*Database, error) {
 		return nil, err
 	}
 	d := &Database{append(os.Environ(), "HOME="+s.Dir), tree}
-	return d, s.awaitStore(func() error {
+	return d, s.await(func() error {
 		create := exec.CommandContext(s.Ctx, "mariadb", "-e", "CREATE DATABASE IF NOT EXISTS bench")
 		create.Env = d.Env
 		return s.Run(create)

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -64,22 +65,24 @@ func (s *Session) Postgres(settings ...string) (*Database, error) {
 		return errors.Join(server.Process.Signal(syscall.SIGINT), server.Wait(), log.Close())
 	})
 	env := append(os.Environ(), "PGHOST="+home, "PGUSER=postgres", "PGDATABASE=postgres")
-	return &Database{env, tree}, s.await(env)
-}
-
-// await waits until the server answers.
-func (s *Session) await(env []string) error {
-	deadline := time.Now().Add(time.Minute)
-	for {
+	return &Database{env, tree}, s.await(func() error {
 		psql := exec.CommandContext(s.Ctx, "psql", "-qc", "SELECT 1")
 		psql.Env = env
-		err := s.Run(psql)
-		if err == nil || s.Ctx.Err() != nil || time.Now().After(deadline) {
+		return s.Run(psql)
+	})
+}
+
+// await waits until a server is ready.
+func (s *Session) await(ready func() error) error {
+	for deadline := time.Now().Add(time.Minute); ; {
+		err := ready()
+		if err == nil || time.Now().After(deadline) {
 			return err
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-s.Ctx.Done():
+			return context.Cause(s.Ctx)
 		}
 	}
 }
