@@ -64,7 +64,7 @@ func TestWorkloads(t *testing.T) {
 				`(?m)^date: 20`,
 				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=(culvert|bytebuf) 1 [\d.e+]+ ns/op `,
 				`(?m)^# .*│ +sec/op +│`,
-				`(?m)^#   (impl|rows|MiB)=`,
+				`(?m)^# goals \(cores: \d+\): `,
 			} {
 				if !regexp.MustCompile(pattern).Match(text) {
 					t.Errorf("the samples have no line like %s:\n%s", pattern, text)

@@ -201,7 +201,7 @@ func runWorkload(
 	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
 		return nil, err
 	}
-	raw, goals := new(strings.Builder), new(strings.Builder)
+	raw := new(strings.Builder)
 	head := harness.HostFacts(ctx, opts.host)
 	raw.WriteString(head.String())
 	for i, b := range benchmarks {
@@ -210,17 +210,13 @@ func runWorkload(
 		if err != nil {
 			return nil, err
 		}
-		goals.WriteString(b.Name + "\n")
-		for _, v := range harness.Judge(b, results) {
-			goals.WriteString("  " + v.String() + "\n")
-			verdicts = append(verdicts, v)
-		}
+		verdicts = append(verdicts, harness.Judge(b, results)...)
 	}
 	tables, err := s.Benchstat(raw.String(), harness.Pivot(benchmarks))
 	if err != nil {
 		s.Say("no tables: %v", err) // and no reason to lose the samples
 	}
-	summary := tables + "\n" + goals.String()
+	summary := tables + "\n" + harness.Summary(verdicts)
 	_, err = fmt.Fprintf(stdout, "\n%s\n", summary)
 	s.Say("%s took %v", w.name, since(start))
 	dir := opts.dir()

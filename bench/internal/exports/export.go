@@ -23,6 +23,7 @@ type exporter struct {
 	age       string
 	env       []string // of the database
 	database  *harness.Tree
+	server    *harness.Database
 	recipient string
 	identity  string // a file
 }
@@ -48,7 +49,7 @@ func newExporter(s *harness.Session, settings ...string) (*exporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.env, e.database = database.Env, database.Tree
+	e.server, e.env, e.database = database, database.Env, database.Tree
 	return e, nil
 }
 

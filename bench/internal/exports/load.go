@@ -90,8 +90,7 @@ func (c *loadCase) tell(env []string, table string) (string, error) {
 
 // into returns an environment for another database of the same server.
 func (e *exporter) into(database string) []string {
-	isName := func(entry string) bool { return strings.HasPrefix(entry, "PGDATABASE=") }
-	return append(slices.DeleteFunc(slices.Clone(e.env), isName), "PGDATABASE="+database)
+	return append(slices.Clip(e.env), "PGDATABASE="+database) // the last one counts
 }
 
 // sql runs statements one by one.
@@ -213,7 +212,7 @@ func (c *loadCase) severalConnections() harness.Benchmark {
 		c.Say("%v, and is not compared", err)
 	} else {
 		b.Variants = append(b.Variants, table.by("impl="+parallelCopy, func() (harness.Sample, error) {
-			last := c.inTarget(program, "-connection", connString(c.into(target)), "-table", "orders",
+			last := c.inTarget(program, "-connection", c.server.ConnString(target), "-table", "orders",
 				"-workers", jobs, "-skip-header", "-reporting-period", "0s")
 			return c.Pipeline("", c.opened(c.file, last)...)
 		}))

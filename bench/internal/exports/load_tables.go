@@ -109,7 +109,7 @@ func (c *loadCase) copies() ([]harness.Benchmark, error) {
 		}
 		return c.Run(c.in(other.Env, "psql", "-qf", schema, "-c", "CHECKPOINT"))
 	}
-	source, into := connString(c.into(severalDatabase)), connString(other.Env)
+	source, into := c.server.ConnString(severalDatabase), other.ConnString("postgres")
 	jobs := strconv.Itoa(parallelJobs)
 	work := filepath.Join(c.Dir, "pgcopydb")
 	tables, err := c.filledTables(other.Env, prepare, other.Tree, c.database)

@@ -103,20 +103,7 @@ func newTodos(s *harness.Session) (*todos, error) {
 	if err := s.Run(fill); err != nil {
 		return nil, err
 	}
-	return t, t.connect(connString(database.Env))
-}
-
-// connString says to a driver what an environment says to psql.
-func connString(env []string) string {
-	var settings []string
-	for _, entry := range env {
-		name, value, _ := strings.Cut(entry, "=")
-		keyword := map[string]string{"PGHOST": "host", "PGUSER": "user", "PGDATABASE": "dbname"}[name]
-		if keyword != "" {
-			settings = append(settings, keyword+"="+value)
-		}
-	}
-	return strings.Join(settings, " ")
+	return t, t.connect(database.ConnString("postgres"))
 }
 
 func (t *todos) connect(connString string) (err error) {

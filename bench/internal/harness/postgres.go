@@ -17,6 +17,12 @@ import (
 type Database struct {
 	Env  []string // in which its tools and culvert find it
 	Tree *Tree    // its processes, as the part called database
+	home string   // the directory of its socket
+}
+
+// ConnString returns what drivers connect with to a database of a PostgreSQL server.
+func (d *Database) ConnString(name string) string {
+	return "host=" + d.home + " user=postgres dbname=" + name
 }
 
 // Postgres starts a PostgreSQL server, on a socket in the directory of the session, that ends with it. Settings such as
@@ -65,7 +71,7 @@ func (s *Session) Postgres(settings ...string) (*Database, error) {
 		return errors.Join(server.Process.Signal(syscall.SIGINT), server.Wait(), log.Close())
 	})
 	env := append(os.Environ(), "PGHOST="+home, "PGUSER=postgres", "PGDATABASE=postgres")
-	return &Database{env, tree}, s.await(func() error {
+	return &Database{env, tree, home}, s.await(func() error {
 		psql := exec.CommandContext(s.Ctx, "psql", "-qc", "SELECT 1")
 		psql.Env = env
 		return s.Run(psql)

@@ -26,46 +26,38 @@ func PrepareBytebuf(s *harness.Session) ([]harness.Benchmark, error) {
 		{1024, 200_000, 0.7, 1},
 	} {
 		text := []byte(strings.Repeat("x", c.bytes))
-		b := bufferBenchmark(s, fmt.Sprintf("Buffer/bytes=%d", c.bytes), c.runs, c.slowest, []bufferLoop{
-			{"bytes", func(n int) { writeBytes(n, text) }},
-			{"bytebuf", func(n int) { writeBytebuf(n, text) }},
+		benchmarks = append(benchmarks, harness.Benchmark{
+			Name: fmt.Sprintf("Buffer/bytes=%d", c.bytes),
+			Variants: []harness.Variant{
+				buffered(s, "impl=bytes", c.runs, func(n int) { writeBytes(n, text) }),
+				buffered(s, "impl=bytebuf", c.runs, func(n int) { writeBytebuf(n, text) }),
+			},
+			Goals: []harness.Goal{
+				{Variant: "impl=bytebuf", Peer: "impl=bytes", Unit: "ns/op", Max: c.slowest},
+				// What else the program allocates meanwhile is far below one in a hundred.
+				{Variant: "impl=bytebuf", Unit: "allocs/op", Max: c.allocate + 0.01},
+				{Variant: "impl=bytebuf", Unit: "B/op", Max: float64(c.bytes) + 0.5},
+			},
 		})
-		b.Goals = append(b.Goals,
-			// What else the program allocates meanwhile is far below one in a hundred.
-			harness.Goal{Variant: "impl=bytebuf", Unit: "allocs/op", Max: c.allocate + 0.01},
-			harness.Goal{Variant: "impl=bytebuf", Unit: "B/op", Max: float64(c.bytes) + 0.5})
-		benchmarks = append(benchmarks, b)
 	}
 	return benchmarks, nil
 }
 
-// bufferLoop does the work of one way n times. Each is a function of its own, not one with an interface, since that
-// would move the buffers to the heap.
-type bufferLoop struct {
-	impl string
-	run  func(n int)
-}
-
-func bufferBenchmark(s *harness.Session, name string, runs int, slowest float64, loops []bufferLoop) harness.Benchmark {
-	b := harness.Benchmark{
-		Name:  name,
-		Goals: []harness.Goal{{Variant: "impl=bytebuf", Peer: "impl=bytes", Unit: "ns/op", Max: slowest}},
-	}
-	for _, loop := range loops {
-		b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + loop.impl, Run: func() (harness.Sample, error) {
-			n := s.Size(runs, 100)
-			loop.run(n / 10) // fills the free lists
-			got, err := harness.Repeated(1, func() error {
-				loop.run(n)
-				return nil
-			})
-			for unit := range got {
-				got[unit] /= float64(n)
-			}
-			return got, err
-		}})
-	}
-	return b
+// buffered does the work of one way n times. Each is a function of its own, not one with an interface, since that would
+// move the buffers to the heap.
+func buffered(s *harness.Session, key string, runs int, loop func(n int)) harness.Variant {
+	return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
+		n := s.Size(runs, 100)
+		loop(n / 10) // fills the free lists
+		got, err := harness.Repeated(1, func() error {
+			loop(n)
+			return nil
+		})
+		for unit := range got {
+			got[unit] /= float64(n)
+		}
+		return got, err
+	}}
 }
 
 // Result is where the strings go, as those of a program that keeps them.

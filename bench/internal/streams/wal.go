@@ -107,15 +107,9 @@ var percentiles = []struct {
 	unit string
 	part float64
 }{
-	{"p5-ns", 0.05},
-	{"p25-ns", 0.25},
 	{"p50-ns", 0.5},
-	{"p75-ns", 0.75},
-	{"p90-ns", 0.9},
-	{"p95-ns", 0.95},
 	{"p99-ns", 0.99},
 	{"p999-ns", 0.999},
-	{"p9999-ns", 0.9999},
 	{"max-ns", 1},
 }
 
