@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // long are workloads that start several servers or many processes, and take long with small inputs too.
-var long = []string{"buckets", "load", "memory", "parts", "workers"}
+var long = []string{"buckets", "bucketmemory", "load", "memory", "parts", "workers"}
 
 // TestWorkloads runs all of them with small inputs, the long ones only in the long form.
 func TestWorkloads(t *testing.T) {
@@ -40,7 +40,7 @@ func TestWorkloads(t *testing.T) {
 			if w.name != "agefile" {
 				requireTools(t)
 			}
-			if w.name == "buckets" || w.name == "workers" {
+			if strings.HasPrefix(w.name, "bucket") || w.name == "workers" {
 				requireStore(t)
 			}
 			if w.name == "fusefs" {
@@ -64,7 +64,7 @@ func TestWorkloads(t *testing.T) {
 				`(?m)^date: 20`,
 				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=(culvert|bytebuf) 1 [\d.e+]+ ns/op `,
 				`(?m)^# .*│ +sec/op +│`,
-				`(?m)^# goals \(cores: \d+\): `,
+				`(?m)^#   (impl|rows|MiB)=`,
 			} {
 				if !regexp.MustCompile(pattern).Match(text) {
 					t.Errorf("the samples have no line like %s:\n%s", pattern, text)
@@ -79,8 +79,8 @@ func TestWorkloads(t *testing.T) {
 
 // free are the benchmarks whose samples have no cost: they do not move a known number of bytes between two ends, or
 // only the reader takes time.
-var free = regexp.MustCompile(`^Benchmark(Bucket/op=tail|Buffer|LoadMemory|Memory|Todos|WAL|` +
-	`Workers/queue=nats/limit)`)
+var free = regexp.MustCompile(`^Benchmark(Bucket/op=tail|Buffer|Grow|Idle|LoadMemory|Memory|Todos|WAL|` +
+	`Workers/queue=nats/limit|MountRead/cache=warm/impl=files )`)
 
 // checkCosts expects the processor time of both ends in all other samples.
 func checkCosts(t *testing.T, samples string) {

@@ -1,8 +1,8 @@
 // Command bench measures Culvert against the tools that people use today.
 //
 //	go run . [-cores N] [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | parts |
-//	         workers | buckets | sqlite | memory | load | loadmemory | todos | cipherio | bytebuf | wal | secureconn |
-//	         transfer | fusefs]…
+//	         workers | buckets | bucketmemory | sqlite | memory | load | loadmemory | todos | cipherio | bytebuf |
+//	         wal | secureconn | fileservice | transfer | fusefs]…
 //
 // A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes
 // the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
@@ -57,6 +57,7 @@ var workloads = []workload{
 	{"parts", 6, exports.PrepareParts},
 	{"workers", 6, exports.PrepareWorkers},
 	{"buckets", 6, exports.PrepareBuckets},
+	{"bucketmemory", 1, exports.PrepareBucketMemory},
 	{"sqlite", 10, exports.PrepareSQLite},
 	{"memory", 6, exports.PrepareMemory},
 	{"load", 6, exports.PrepareLoad},
@@ -66,6 +67,7 @@ var workloads = []workload{
 	{"bytebuf", 20, streams.PrepareBytebuf},
 	{"wal", 6, streams.PrepareWAL},
 	{"secureconn", 10, streams.PrepareSecureconn},
+	{"fileservice", 10, files.PrepareFileservice},
 	{"transfer", 6, files.PrepareTransfer},
 	{"fusefs", 6, files.PrepareFusefs},
 }
@@ -201,7 +203,7 @@ func runWorkload(
 	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
 		return nil, err
 	}
-	raw := new(strings.Builder)
+	raw, goals := new(strings.Builder), new(strings.Builder)
 	head := harness.HostFacts(ctx, opts.host)
 	raw.WriteString(head.String())
 	for i, b := range benchmarks {
@@ -210,13 +212,17 @@ func runWorkload(
 		if err != nil {
 			return nil, err
 		}
-		verdicts = append(verdicts, harness.Judge(b, results)...)
+		goals.WriteString(b.Name + "\n")
+		for _, v := range harness.Judge(b, results) {
+			goals.WriteString("  " + v.String() + "\n")
+			verdicts = append(verdicts, v)
+		}
 	}
 	tables, err := s.Benchstat(raw.String(), harness.Pivot(benchmarks))
 	if err != nil {
 		s.Say("no tables: %v", err) // and no reason to lose the samples
 	}
-	summary := tables + "\n" + harness.Summary(verdicts)
+	summary := tables + "\n" + goals.String()
 	_, err = fmt.Fprintf(stdout, "\n%s\n", summary)
 	s.Say("%s took %v", w.name, since(start))
 	dir := opts.dir()

@@ -100,40 +100,41 @@ func sampleOf(line *benchfmt.Result) sample {
 	return s
 }
 
-// filter returns the samples for which keep is true.
-func (r *recording) filter(keep func(sample) bool) *recording {
+// of gives the samples of one benchmark.
+func (r *recording) of(name string) *recording {
 	some := &recording{facts: r.facts}
 	for _, s := range r.samples {
-		if keep(s) {
+		if s.name == name {
 			some.samples = append(some.samples, s)
 		}
 	}
 	return some
 }
 
-// of returns the samples of one benchmark.
-func (r *recording) of(name string) *recording {
-	return r.filter(func(s sample) bool { return s.name == name })
-}
-
-// where returns the samples whose names have these keys and values, given in turn.
+// where gives the samples whose names have these keys and values, given in turn.
 func (r *recording) where(pairs ...string) *recording {
-	return r.filter(func(s sample) bool {
+	some := &recording{facts: r.facts}
+	for _, s := range r.samples {
+		matches := true
 		for i := 0; i < len(pairs); i += 2 {
-			if s.keys[pairs[i]] != pairs[i+1] {
-				return false
-			}
+			matches = matches && s.keys[pairs[i]] == pairs[i+1]
 		}
-		return true
-	})
+		if matches {
+			some.samples = append(some.samples, s)
+		}
+	}
+	return some
 }
 
 // with returns the samples that have a value in a unit.
 func (r *recording) with(unit string) *recording {
-	return r.filter(func(s sample) bool {
-		_, ok := s.values[unit]
-		return ok
-	})
+	some := &recording{facts: r.facts}
+	for _, s := range r.samples {
+		if _, ok := s.values[unit]; ok {
+			some.samples = append(some.samples, s)
+		}
+	}
+	return some
 }
 
 // values gives all that was measured in a unit. To what is allocated, an average over many runs, the rest of the

@@ -3,6 +3,7 @@ package exports
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,14 @@ import (
 
 	_ "embed"
 
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+
 	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
+	"culvert/export"
 	"culvert/format"
 	"culvert/postgres"
 	"culvert/source"
@@ -48,42 +53,57 @@ type todos struct {
 	*harness.Session
 	files []string // one for each run of a sample
 	gorm  *gorm.DB
+	raw   *pgconn.PgConn
 	db    *postgres.Source
 
 	batch source.Batch // kept from one export to the next, as the pooled writer is
 	text  []byte
 }
 
-// PrepareTodos compares ways to write 10,000 rows to a text file: with GORM and a pooled writer, and with Culvert.
+// PrepareTodos compares ways to write 10,000 rows to a text file: with GORM as many programs do it, with GORM and a
+// pooled writer, with Culvert, and with pgconn alone, in one goroutine.
 func PrepareTodos(s *harness.Session) ([]harness.Benchmark, error) {
 	t, err := newTodos(s)
 	if err != nil {
 		return nil, err
 	}
-	pooled, err := t.read(t.writePooled)
-	if err != nil {
-		return nil, fmt.Errorf("GORM: %w", err)
+	ways := []struct {
+		key   string
+		write func(io.Writer) error
+	}{
+		{"impl=gorm-before", t.writeBefore},
+		{"impl=gorm-pooled", t.writePooled},
+		{"impl=raw", t.writeRaw},
+		{"impl=culvert", t.writeQuery},
+		{"impl=culvert-table", t.writeTable},
+		{"impl=culvert-plan", t.writePlan},
 	}
-	ours, err := t.read(t.writeRows)
-	if err != nil {
-		return nil, fmt.Errorf("culvert: %w", err)
-	}
-	if n := bytes.Count(ours, []byte("\n")); n != t.rows() || !bytes.Equal(ours, pooled) {
-		return nil, fmt.Errorf("culvert writes another file than GORM, of %d lines", n)
-	}
-	s.Say("both write the same %d bytes", len(ours))
-	way := func(key string, write func(io.Writer) error) harness.Variant {
-		return harness.Variant{Key: key, Run: func() (harness.Sample, error) { return t.measure(write) }}
-	}
-	return []harness.Benchmark{{
-		Name:     fmt.Sprintf("Todos/rows=%d", t.rows()),
-		Variants: []harness.Variant{way("impl=gorm-pooled", t.writePooled), way("impl=culvert", t.writeRows)},
+	b := harness.Benchmark{
+		Name: fmt.Sprintf("Todos/rows=%d", t.rows()),
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=gorm-pooled", Unit: "ns/op", Max: 0.25},
 			{Variant: "impl=culvert", Unit: "allocs/op", Max: 40},
 			{Variant: "impl=culvert", Unit: "B/op", Max: 100e3},
 		},
-	}}, nil
+	}
+	var want []byte
+	for _, way := range ways {
+		got, err := t.read(way.write)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", way.key, err)
+		}
+		if want == nil {
+			want = got
+		}
+		if lines := bytes.Count(got, []byte("\n")); lines != t.rows() || !bytes.Equal(got, want) {
+			return nil, fmt.Errorf("%s writes another file than %s, of %d lines", way.key, ways[0].key, lines)
+		}
+		b.Variants = append(b.Variants, harness.Variant{Key: way.key, Run: func() (harness.Sample, error) {
+			return t.measure(way.write)
+		}})
+	}
+	s.Say("all ways write the same %d bytes", len(want))
+	return []harness.Benchmark{b}, nil
 }
 
 func (t *todos) rows() int { return t.Size(10_000, 500) }
@@ -103,7 +123,20 @@ func newTodos(s *harness.Session) (*todos, error) {
 	if err := s.Run(fill); err != nil {
 		return nil, err
 	}
-	return t, t.connect(database.ConnString("postgres"))
+	return t, t.connect(connString(database.Env))
+}
+
+// connString says to a driver what an environment says to psql.
+func connString(env []string) string {
+	var settings []string
+	for _, entry := range env {
+		name, value, _ := strings.Cut(entry, "=")
+		keyword := map[string]string{"PGHOST": "host", "PGUSER": "user", "PGDATABASE": "dbname"}[name]
+		if keyword != "" {
+			settings = append(settings, keyword+"="+value)
+		}
+	}
+	return strings.Join(settings, " ")
 }
 
 func (t *todos) connect(connString string) (err error) {
@@ -116,6 +149,18 @@ func (t *todos) connect(connString string) (err error) {
 		return err
 	}
 	t.Cleanup(pool.Close)
+	config, err := pgconn.ParseConfig(connString)
+	if err != nil {
+		return err
+	}
+	// As package postgres has it, for a limit that is one.
+	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		return pgproto3.NewFrontend(bufio.NewReaderSize(r, 256<<10), w)
+	}
+	if t.raw, err = pgconn.ConnectConfig(t.Ctx, config); err != nil {
+		return err
+	}
+	t.Cleanup(func() error { return t.raw.Close(context.Background()) })
 	if t.db, err = postgres.OpenSource(t.Ctx, connString); err != nil {
 		return err
 	}
@@ -156,6 +201,24 @@ func (t *todos) read(write func(io.Writer) error) ([]byte, error) {
 	return text, errors.Join(err, os.Remove(name))
 }
 
+// writeBefore formats each column, joins them, and copies each line for Write.
+func (t *todos) writeBefore(file io.Writer) error {
+	var found []todo
+	if err := t.gorm.WithContext(t.Ctx).Find(&found).Error; err != nil {
+		return err
+	}
+	w := bufio.NewWriter(file)
+	for _, row := range found {
+		line := fmt.Sprintf("{%s},\n", strings.Join([]string{
+			fmt.Sprintf("ID: %d", row.ID), fmt.Sprintf("Title: %s", row.Title), fmt.Sprintf("Note: %s", row.Note),
+		}, ", "))
+		if _, err := w.Write([]byte(line)); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
 var writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
 
 // writePooled writes the parts of each line as strings, by a writer out of a pool.
@@ -179,12 +242,40 @@ func (t *todos) writePooled(file io.Writer) error {
 	return w.Flush()
 }
 
-// writeRows writes the rows of a query batch by batch.
-func (t *todos) writeRows(file io.Writer) (err error) {
+// writeRaw takes the values as they come from the server. The number of rows is not confirmed.
+func (t *todos) writeRaw(file io.Writer) error {
+	w := bufio.NewWriterSize(file, 64<<10)
+	result := t.raw.ExecParams(t.Ctx, todosQuery, nil, nil, nil, nil)
+	for result.NextRow() {
+		values := result.Values()
+		for i, before := range [...]string{"{ID: ", ", Title: ", ", Note: "} {
+			_, _ = w.WriteString(before) // Flush tells of errors
+			_, _ = w.Write(values[i])
+		}
+		_, _ = w.WriteString("},\n")
+	}
+	_, err := result.Close()
+	return errors.Join(err, w.Flush())
+}
+
+func (t *todos) writeQuery(file io.Writer) error {
 	rows, err := t.db.Query(t.Ctx, todosQuery)
 	if err != nil {
 		return err
 	}
+	return t.writeRows(file, rows)
+}
+
+func (t *todos) writeTable(file io.Writer) error {
+	rows, err := t.db.Table(t.Ctx, "todos")
+	if err != nil {
+		return err
+	}
+	return t.writeRows(file, rows)
+}
+
+// writeRows writes rows batch by batch.
+func (t *todos) writeRows(file io.Writer, rows source.Rows) (err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	encoder, err := format.Text{Line: todosLine}.Encoder(rows.Columns())
 	if err != nil {
@@ -203,4 +294,11 @@ func (t *todos) writeRows(file io.Writer) (err error) {
 			return err
 		}
 	}
+}
+
+// writePlan has the pipeline do it.
+func (t *todos) writePlan(file io.Writer) error {
+	plan := export.Plan{Format: format.Text{Line: todosLine}, Compression: export.None, Unencrypted: true, Jobs: 1}
+	_, err := plan.Query(t.Ctx, file, t.db, todosQuery)
+	return err
 }

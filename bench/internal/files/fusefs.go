@@ -22,10 +22,11 @@ type mounts struct {
 	sshd      *sshd  // nil if there is none
 	readAhead string // KiB that culvert mount has the kernel read ahead; "" if this program may not say it
 
-	culvertMount, culvertWritable, decrypting, sshfs, inMemory mountable
+	culvertMount, culvertWritable, decrypting, sshfs, sshfsTuned, inMemory mountable
 }
 
-// PrepareFusefs compares culvert mount with sshfs, and with a file that go-fuse serves from memory.
+// PrepareFusefs compares culvert mount with sshfs, with a file that go-fuse serves from memory, and with the file
+// system below.
 func PrepareFusefs(s *harness.Session) ([]harness.Benchmark, error) {
 	if err := CanMount(); err != nil {
 		s.Say("no mounts: %v", err)
@@ -66,7 +67,8 @@ func PrepareFusefs(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	benchmarks := []harness.Benchmark{
-		m.cold("large", large), m.random("large", large), m.grep(files), m.write("large", large),
+		m.cold("large", large), m.warm("large", large), m.random("large", large), m.list(files), m.grep(files),
+		m.write("large", large),
 	}
 	decrypted, err := m.decrypted()
 	if err != nil {
@@ -98,9 +100,14 @@ func (m *mounts) kinds() {
 			return m.command(m.transfers.culvert, append(args, m.server.url, dir)...)
 		}
 	}
-	sshfs := func(dir string) *exec.Cmd {
-		args := []string{"-f", m.ssh.user + "@127.0.0.1:" + m.source, dir}
-		return m.command("sshfs", append(args, m.ssh.options(m.sshd)...)...)
+	sshfs := func(options ...string) func(string) *exec.Cmd {
+		return func(dir string) *exec.Cmd {
+			args := []string{"-f", m.ssh.user + "@127.0.0.1:" + m.source, dir}
+			for _, option := range options {
+				args = append(args, "-o", option)
+			}
+			return m.command("sshfs", append(args, m.ssh.options(m.sshd)...)...)
+		}
 	}
 	ours := mountable{impl: "culvert", announces: true, server: m.server.tree}
 	m.culvertMount, m.culvertWritable, m.decrypting = ours, ours, ours
@@ -108,7 +115,10 @@ func (m *mounts) kinds() {
 	m.culvertWritable.command = culvert("--rw")
 	m.decrypting.impl, m.decrypting.command = "culvert-decrypt", culvert("--decrypt", "-i", m.identityFile())
 	if m.sshd != nil {
-		m.sshfs = mountable{impl: "sshfs", command: sshfs, server: m.sshd.tree}
+		m.sshfs = mountable{impl: "sshfs", command: sshfs(), server: m.sshd.tree}
+		m.sshfsTuned = mountable{
+			impl: "sshfs-tuned", command: sshfs("max_conns=4"), server: m.sshd.tree, readAhead: true,
+		}
 	}
 	m.inMemory = mountable{impl: "gofuse", readAhead: true, command: func(dir string) *exec.Cmd {
 		return m.command(m.fileMount, filepath.Join(m.source, "large"), dir)
@@ -121,7 +131,7 @@ func (m *mounts) identityFile() string { return filepath.Join(m.config, "culvert
 // findReadAhead asks the kernel how far it reads ahead for culvert mount.
 func (m *mounts) findReadAhead() error {
 	if os.Getuid() != 0 {
-		m.Say("gofuse has the kernel's own read-ahead, since only root may raise it")
+		m.Say("the peers have the kernel's own read-ahead, since only root may raise it")
 		return nil
 	}
 	_, err := m.mounted(m.culvertMount, func(*mounted) (harness.Sample, error) {
@@ -130,7 +140,7 @@ func (m *mounts) findReadAhead() error {
 		return harness.Sample{}, err
 	})
 	if err == nil {
-		m.Say("culvert mount has the kernel read %s KiB ahead; gofuse gets the same", m.readAhead)
+		m.Say("culvert mount has the kernel read %s KiB ahead; gofuse and sshfs-tuned get the same", m.readAhead)
 	}
 	return err
 }
@@ -175,9 +185,13 @@ func mountGoal(peer, unit string, least, most float64) harness.Goal {
 // cold reads a file for the first time. What dd reads is thrown away, so it is compared with the source afterwards,
 // when the kernel has it.
 func (m *mounts) cold(name string, bytes int64) harness.Benchmark {
+	compared := m.besideSSHFS(m.inMemory, m.culvertMount)
+	if m.sshd != nil {
+		compared = slices.Insert(compared, 1, m.sshfsTuned)
+	}
 	return harness.Benchmark{
 		Name: "MountRead/cache=cold",
-		Variants: m.variants(m.besideSSHFS(m.inMemory, m.culvertMount), func(on *mounted) (harness.Sample, error) {
+		Variants: m.variants(compared, func(on *mounted) (harness.Sample, error) {
 			if err := usePages(bytes); err != nil {
 				return nil, err
 			}
@@ -197,51 +211,33 @@ func (m *mounts) cold(name string, bytes int64) harness.Benchmark {
 	}
 }
 
-// memory measures both ends with a new mount and a new server, for a sparse file and for one of ten times its size.
-func (m *mounts) memory() (harness.Benchmark, error) {
-	const mountUnit, serverUnit = "mount-peak-bytes", "server-peak-bytes"
-	b := harness.Benchmark{Name: "MountMemory", Rounds: 3}
-	small := int64(m.Size(1<<30, 4<<20))
-	for _, size := range []int64{small, 10 * small} {
-		name := fmt.Sprintf("sparse-%d", size)
-		if err := writeHoles(filepath.Join(m.source, name), size); err != nil {
-			return b, err
-		}
-		b.Variants = append(b.Variants, harness.Variant{
-			Key: fmt.Sprintf("MiB=%d/impl=culvert", size>>20),
-			Run: func() (harness.Sample, error) {
-				own := *m
-				var err error
-				if own.server, err = m.serve(here, "127.0.0.1"); err != nil {
-					return nil, err
-				}
-				own.kinds()
-				got, err := own.mounted(own.culvertMount, func(on *mounted) (harness.Sample, error) {
-					return m.read(on.path(name), size, on.trees...)
-				})
-				if err = errors.Join(err, own.server.Stop()); err != nil {
-					return nil, err
-				}
-				got[serverUnit] = float64(own.server.Peak.Load())
-				return got, nil
-			},
-		})
+// warm reads a file again, and what the file system below has in the page cache.
+func (m *mounts) warm(name string, bytes int64) harness.Benchmark {
+	again := func(path string, servers ...*harness.Tree) (harness.Sample, error) {
+		return harness.Steady(func() (harness.Sample, error) { return m.read(path, bytes, servers...) })
 	}
-	few, many := b.Variants[0].Key, b.Variants[1].Key
-	for _, unit := range []string{mountUnit, serverUnit} {
-		b.Goals = append(b.Goals,
-			harness.Goal{Variant: few, Unit: unit, Max: mountMemory},
-			harness.Goal{Variant: many, Unit: unit, Max: mountMemory},
-			harness.Goal{Variant: many, Peer: few, Unit: unit, Max: 1.1})
+	return harness.Benchmark{
+		Name: "MountRead/cache=warm",
+		Variants: append([]harness.Variant{{Key: "impl=files", Run: func() (harness.Sample, error) {
+			return again(filepath.Join(m.source, name))
+		}}},
+			m.variants([]mountable{m.culvertMount}, func(on *mounted) (harness.Sample, error) {
+				return again(on.path(name), on.trees...)
+			})...),
+		Goals: []harness.Goal{mountGoal("impl=files", "MB/s", 0.8, 0)},
 	}
-	return b, nil
 }
 
-// writeHoles makes a file that takes no room on the disk.
-func writeHoles(name string, size int64) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Truncate(size), file.Close())
+// memory measures both ends with a new mount.
+func (m *mounts) memory() (harness.Benchmark, error) {
+	small := int64(m.Size(1<<30, 4<<20))
+	return m.flat("MountMemory", "mount-peak-bytes", small, mountMemory,
+		func(from *fileServer, name string, bytes int64) (harness.Sample, error) {
+			own := *m
+			own.server = from
+			own.kinds()
+			return own.mounted(own.culvertMount, func(on *mounted) (harness.Sample, error) {
+				return m.read(on.path(name), bytes, on.trees...)
+			})
+		})
 }

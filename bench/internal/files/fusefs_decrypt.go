@@ -1,6 +1,7 @@
 package files
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,7 +9,8 @@ import (
 	"culvert/bench/internal/harness"
 )
 
-// decrypted compares reading an encrypted export as if it were a CSV file with age and zstd on the server's own disk.
+// decrypted compares reading an encrypted export as if it were a CSV file with reading the CSV file, and with age and
+// zstd on the server's own disk.
 func (m *mounts) decrypted() (harness.Benchmark, error) {
 	b := harness.Benchmark{Name: "MountDecrypt/format=csv/compression=zstd"}
 	database, err := m.Postgres()
@@ -43,27 +45,45 @@ func (m *mounts) decrypted() (harness.Benchmark, error) {
 		return b, err
 	}
 	size = info.Size()
-	b.Variants = append([]harness.Variant{{Key: "impl=tools", Run: func() (harness.Sample, error) {
-		got, err := tools(os.DevNull)
+	speed := func(got harness.Sample, err error) (harness.Sample, error) {
 		if err == nil {
 			got["MB/s"] = float64(size) / 1e6 / (got["ns/op"] / 1e9)
 		}
 		return got, err
-	}}}, m.variants([]mountable{m.decrypting}, func(on *mounted) (harness.Sample, error) {
-		if err := usePages(size); err != nil {
-			return nil, err
+	}
+	through := func(name string) func(*mounted) (harness.Sample, error) {
+		return func(on *mounted) (harness.Sample, error) {
+			if err := usePages(size); err != nil {
+				return nil, err
+			}
+			got, err := m.read(on.path(name), size, on.trees...)
+			if err != nil {
+				return nil, err
+			}
+			return got, same(plain, on.path(name))
 		}
-		got, err := m.read(on.path("orders.csv"), size, on.trees...)
-		if err != nil {
-			return nil, err
-		}
-		return got, same(plain, on.path("orders.csv"))
-	})...)
+	}
+	m.Say("%d bytes of CSV are %s encrypted", size, sizeOfFile(encrypted))
+	b.Variants = append([]harness.Variant{{Key: "impl=tools", Run: func() (harness.Sample, error) {
+		return speed(tools(os.DevNull))
+	}}},
+		append(m.variants([]mountable{m.culvertMount}, through("plain.csv")),
+			m.variants([]mountable{m.decrypting}, through("orders.csv"))...)...)
 	beside := func(peer string, least float64) harness.Goal {
 		return harness.Goal{Variant: "impl=culvert-decrypt", Peer: peer, Unit: "MB/s", Min: least}
 	}
 	b.Goals = slices.Concat(
 		harness.On(2, beside("impl=tools", 0.9)), harness.On(4, beside("impl=tools", 1)),
-		[]harness.Goal{{Variant: "impl=culvert-decrypt", Unit: "mount-peak-bytes", Max: mountMemory}})
+		[]harness.Goal{
+			beside("impl=culvert", 0.3), {Variant: "impl=culvert-decrypt", Unit: "mount-peak-bytes", Max: mountMemory},
+		})
 	return b, nil
+}
+
+func sizeOfFile(name string) string {
+	info, err := os.Stat(name)
+	if err != nil {
+		return "?"
+	}
+	return fmt.Sprint(info.Size())
 }

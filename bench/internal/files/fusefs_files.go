@@ -29,12 +29,28 @@ func writePeople(dir string, n int) error {
 	})
 }
 
-// grep looks for a line in all files of a tree. Rows repeat, so that there are several. It has to print as many as in
-// the source; the order is that of the directories.
+// list has ls describe all files of a tree.
+func (m *mounts) list(files int) harness.Benchmark {
+	b := m.tree("MountList", files, "ls", "-lR", ".")
+	b.Goals = []harness.Goal{mountGoal("impl=sshfs", "ns/op", 0, 0.5)}
+	return b
+}
+
+// grep looks for a line in all files of a tree. Rows repeat, so that there are several.
 func (m *mounts) grep(files int) harness.Benchmark {
+	b := m.tree("MountGrep", files, "grep", "-r", "^345,", ".")
+	b.Goals = slices.Concat(
+		harness.On(2, mountGoal("impl=sshfs", "files/s", 2.5, 0), mountGoal("impl=sshfs", "cpu-µs/op", 0, 1)),
+		harness.On(4, mountGoal("impl=sshfs", "files/s", 2, 0)))
+	return b
+}
+
+// tree runs a command in a tree of small files. It has to print as many lines as in the source; the order is that of
+// the directories.
+func (m *mounts) tree(name string, files int, program string, args ...string) harness.Benchmark {
 	output := filepath.Join(m.Dir, "output")
 	in := func(dir string, servers ...*harness.Tree) (harness.Sample, int, error) {
-		cmd := m.command("grep", "-r", "^345,", ".")
+		cmd := m.command(program, args...)
 		cmd.Dir = dir
 		got, err := harness.Work{Ops: files}.Between(harness.Reader, servers, func() (harness.Sample, error) {
 			return m.Pipeline(output, cmd)
@@ -47,7 +63,7 @@ func (m *mounts) grep(files int) harness.Benchmark {
 		return got, bytes.Count(text, []byte("\n")), err
 	}
 	return harness.Benchmark{
-		Name: fmt.Sprintf("MountGrep/files=%d", files),
+		Name: fmt.Sprintf("%s/files=%d", name, files),
 		Variants: m.variants(m.besideSSHFS(m.culvertMount), func(on *mounted) (harness.Sample, error) {
 			got, lines, err := in(on.path("many"), on.trees...)
 			if err != nil {
@@ -55,13 +71,10 @@ func (m *mounts) grep(files int) harness.Benchmark {
 			}
 			_, want, err := in(filepath.Join(m.source, "many"))
 			if err == nil && (lines != want || lines == 0) {
-				err = fmt.Errorf("grep prints %d lines in the mount, and %d in the source", lines, want)
+				err = fmt.Errorf("%s prints %d lines in the mount, and %d in the source", program, lines, want)
 			}
 			return got, err
 		}),
-		Goals: slices.Concat(
-			harness.On(2, mountGoal("impl=sshfs", "files/s", 2.5, 0), mountGoal("impl=sshfs", "cpu-µs/op", 0, 1)),
-			harness.On(4, mountGoal("impl=sshfs", "files/s", 2, 0))),
 	}
 }
 

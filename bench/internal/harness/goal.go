@@ -84,6 +84,19 @@ func (g Goal) judge(benchmark string, r Results) Verdict {
 	return v
 }
 
+// String returns "impl=culvert, MB/s: 3.61 × impl=age (3.40–3.72), goal ≥ 3.00: reached".
+func (v Verdict) String() string {
+	if v.Measured == "" {
+		return fmt.Sprintf("%s, %s: %s", v.Variant, v.Quantity, v.word())
+	}
+	times := ""
+	if v.Peer != "" {
+		times = " × " + v.Peer
+	}
+	return fmt.Sprintf("%s, %s: %s%s (%s), goal %s: %s",
+		v.Variant, v.Quantity, v.Measured, times, v.Quartiles, v.Bounds, v.word())
+}
+
 func (v Verdict) word() string {
 	switch {
 	case v.Measured == "":

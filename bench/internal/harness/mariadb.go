@@ -43,8 +43,8 @@ func (s *Session) MariaDB() (*Database, error) {
 	if err := os.WriteFile(filepath.Join(s.Dir, ".my.cnf"), []byte(options), 0o600); err != nil {
 		return nil, err
 	}
-	d := &Database{append(os.Environ(), "HOME="+s.Dir), tree, home}
-	return d, s.await(func() error {
+	d := &Database{append(os.Environ(), "HOME="+s.Dir), tree}
+	return d, s.awaitStore(func() error {
 		create := exec.CommandContext(s.Ctx, "mariadb", "-e", "CREATE DATABASE IF NOT EXISTS bench")
 		create.Env = d.Env
 		return s.Run(create)

@@ -1,10 +1,13 @@
 package harness
 
 import (
+	"context"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"culvert/internal/testkit/stores"
 )
@@ -14,6 +17,9 @@ type Store struct {
 	Tree    *Tree
 	Address string // host:port
 }
+
+// ObjectStores are the names of the servers that StartObjectStore knows.
+var ObjectStores = []string{"seaweedfs", "versitygw"}
 
 // Env is for clients of the store at an address, its own or a proxy's.
 func (*Store) Env(address string) []string {
@@ -25,7 +31,7 @@ func (*Store) Env(address string) []string {
 	)
 }
 
-// StartObjectStore starts a store that package stores has, with the bucket stores.Bucket. It ends with the session.
+// StartObjectStore starts one of ObjectStores, with the bucket stores.Bucket. The server ends with the session.
 func (s *Session) StartObjectStore(name string) (*Store, error) {
 	dir := filepath.Join(s.Dir, name)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -54,5 +60,37 @@ func (s *Session) StartObjectStore(name string) (*Store, error) {
 		}
 		return errors.Join(errs...)
 	})
-	return store, s.await(launch.Ready)
+	return store, s.awaitStore(launch.Ready)
+}
+
+// awaitStore waits until a server is ready.
+func (s *Session) awaitStore(ready func() error) error {
+	for deadline := time.Now().Add(time.Minute); ; {
+		err := ready()
+		if err == nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-s.Ctx.Done():
+			return context.Cause(s.Ctx)
+		}
+	}
+}
+
+// freePorts returns ports of the loopback interface that nobody listens at.
+func freePorts(n int) (ports []string, err error) {
+	for range n {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = listener.Close() }() // all at the end, so that they differ
+		_, port, err := net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		ports = append(ports, port)
+	}
+	return ports, nil
 }

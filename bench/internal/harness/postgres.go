@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,12 +16,6 @@ import (
 type Database struct {
 	Env  []string // in which its tools and culvert find it
 	Tree *Tree    // its processes, as the part called database
-	home string   // the directory of its socket
-}
-
-// ConnString returns what drivers connect with to a database of a PostgreSQL server.
-func (d *Database) ConnString(name string) string {
-	return "host=" + d.home + " user=postgres dbname=" + name
 }
 
 // Postgres starts a PostgreSQL server, on a socket in the directory of the session, that ends with it. Settings such as
@@ -71,24 +64,22 @@ func (s *Session) Postgres(settings ...string) (*Database, error) {
 		return errors.Join(server.Process.Signal(syscall.SIGINT), server.Wait(), log.Close())
 	})
 	env := append(os.Environ(), "PGHOST="+home, "PGUSER=postgres", "PGDATABASE=postgres")
-	return &Database{env, tree, home}, s.await(func() error {
-		psql := exec.CommandContext(s.Ctx, "psql", "-qc", "SELECT 1")
-		psql.Env = env
-		return s.Run(psql)
-	})
+	return &Database{env, tree}, s.await(env)
 }
 
-// await waits until a server is ready.
-func (s *Session) await(ready func() error) error {
-	for deadline := time.Now().Add(time.Minute); ; {
-		err := ready()
-		if err == nil || time.Now().After(deadline) {
+// await waits until the server answers.
+func (s *Session) await(env []string) error {
+	deadline := time.Now().Add(time.Minute)
+	for {
+		psql := exec.CommandContext(s.Ctx, "psql", "-qc", "SELECT 1")
+		psql.Env = env
+		err := s.Run(psql)
+		if err == nil || s.Ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
 		case <-s.Ctx.Done():
-			return context.Cause(s.Ctx)
 		}
 	}
 }

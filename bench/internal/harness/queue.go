@@ -7,8 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
-
-	"culvert/internal/testkit"
 )
 
 // Queue is a running NATS server that keeps its messages on the disk.
@@ -24,7 +22,7 @@ func (s *Session) Queue() (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	ports, err := testkit.ReservePorts(1)
+	ports, err := freePorts(1)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +42,7 @@ func (s *Session) Queue() (*Queue, error) {
 		_ = server.Stop() // its exit code says nothing
 		return nil
 	})
-	return q, s.await(func() error {
+	return q, s.awaitStore(func() error {
 		conn, err := net.DialTimeout("tcp", "127.0.0.1:"+ports[0], time.Second)
 		if err != nil {
 			return err

@@ -48,6 +48,8 @@ func Name(unit string) string {
 		return "peak memory of the server"
 	case "mount-peak-bytes":
 		return "peak memory of the mount"
+	case "idle-bytes":
+		return "memory when idle"
 	}
 	for suffix, name := range map[string]string{
 		"cpu-s/GiB": "processor time per GiB", "cpu-µs/op": "processor time per operation",
@@ -70,13 +72,13 @@ func Format(v float64, unit string) string {
 	switch unit {
 	case "ns/op", "cpu-ns/op":
 		return scaled(v, 1000, "ns", "µs", "ms", "s")
-	case "peak-bytes", "server-peak-bytes", "mount-peak-bytes":
+	case "peak-bytes", "server-peak-bytes", "mount-peak-bytes", "idle-bytes":
 		return scaled(v, 1024, "B", "KiB", "MiB", "GiB")
 	case "B/op":
 		return scaled(v, 1000, "B", "kB", "MB", "GB")
 	case "MB/s", "files/s", "reads/s", "allocs/op":
 		return thousands(fmt.Sprintf("%.0f", v))
-	case "allocs/write":
+	case "allocs/chunk", "allocs/write":
 		return fmt.Sprintf("%.4f", v)
 	}
 	switch {

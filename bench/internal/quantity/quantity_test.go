@@ -47,7 +47,7 @@ func TestFormat(t *testing.T) {
 		{7267.4, "MB/s", "7,267"},
 		{1_674_021, "allocs/op", "1,674,021"},
 		{100, "allocs/op", "100"},
-		{0.0042, "allocs/write", "0.0042"},
+		{0.0042, "allocs/chunk", "0.0042"},
 		{0.806, "", "0.81"},
 	} {
 		if got := Format(c.v, c.unit); got != c.want {
