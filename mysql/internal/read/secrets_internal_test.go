@@ -25,6 +25,18 @@ func TestHideSecrets(t *testing.T) {
 			") ENGINE=CONNECT CONNECTION='' `OPTION_LIST`='' COMMENT='kept'",
 		},
 		{
+			") ENGINE=CONNECT `Password`='secret' `option_list`='user=me,password=secret' comment='kept'",
+			") ENGINE=CONNECT `Password`='' `option_list`='' comment='kept'",
+		},
+		{
+			") ENGINE=CONNECT option_list='user=me,password=secret'",
+			") ENGINE=CONNECT option_list=''",
+		},
+		{
+			") ENGINE=SPIDER comment='password \"secret\"'\n (PARTITION p Comment = 'password \"secret\"' ENGINE = X)",
+			") ENGINE=SPIDER comment=''\n (PARTITION p Comment = '' ENGINE = X)",
+		},
+		{
 			") ENGINE=SPIDER COMMENT='password \"secret\"'\n (PARTITION p COMMENT = 'password \"secret\"' ENGINE = X)",
 			") ENGINE=SPIDER COMMENT=''\n (PARTITION p COMMENT = '' ENGINE = X)",
 		},
