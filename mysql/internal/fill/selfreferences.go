@@ -118,7 +118,8 @@ func (t *table) checkKeys() error {
 }
 
 // checkArrivals is checkKeys for the rows that have arrived in the temporary table. All others hold their keys: they
-// did when the transaction began, and rows that are added break no key of others.
+// did when the transaction began, and rows that are added break no key of others. With other conflicts than Fail, an
+// update can take from a row what others refer to, and a row that is ignored may refer to none.
 func (t *table) checkArrivals() error {
 	arrived := func(name string) bool {
 		return slices.ContainsFunc(t.columns, func(c column) bool { return catalog.Quote(c.Name) == name })

@@ -107,6 +107,50 @@ func TestSelfReferencesEachPart(t *testing.T) {
 	expect(t, database, "SELECT COUNT(*) FROM t", "7")
 }
 
+// TestSelfReferencesConflicts commits rows that are in conflict with those of earlier parts. An update can take from
+// earlier rows what they refer to, which is refused, and a row that is ignored may refer to none.
+func TestSelfReferencesConflicts(t *testing.T) {
+	for _, test := range []struct {
+		conflict sink.Conflict
+		row      string
+		refused  bool
+		want     string
+	}{
+		{sink.Update, "1 30 30", true, "1 10 10; 2 20 10"},
+		{sink.Update, "2 30 30", false, "1 10 10; 2 30 30"},
+		{sink.Ignore, "1 30 99", false, "1 10 10; 2 20 10"},
+		{sink.Ignore, "3 30 99", true, "1 10 10; 2 20 10"},
+	} {
+		database := testkit.MariaDB(t).NewDatabase(t)
+		database.Exec(t, "CREATE TABLE t (id int PRIMARY KEY, code int UNIQUE, up int,"+
+			" CONSTRAINT up FOREIGN KEY (up) REFERENCES t (code))")
+		filling := sink.Filling{
+			EachPart: true, Ledger: &sink.Ledger{Table: "ledger", Load: "1"}, Conflict: test.conflict,
+		}
+		if test.conflict == sink.Update {
+			filling.Key = []string{"id"}
+		}
+		table, loader := begin(t, open(t, database), filling)
+		part := func(name string, rows ...string) error {
+			if err := loader.Load(texts(rows...)); err != nil {
+				return err
+			}
+			return loader.EndPart(sink.Part{Name: name, Rows: int64(len(rows))})
+		}
+		if err := part("a", "1 10 10", "2 20 10"); err != nil {
+			t.Fatal(err)
+		}
+		err := part("b", test.row)
+		if row, ok := errors.AsType[*sink.RowError](err); ok != test.refused || ok && row.Constraint != "up" {
+			t.Errorf("%v: %v", test, err)
+		}
+		if err := table.Discard(); err != nil {
+			t.Error(err)
+		}
+		expect(t, database, "SELECT * FROM t ORDER BY id", strings.Split(test.want, "; ")...)
+	}
+}
+
 // TestSelfReferencesBinary names a key of binary data that refers to none by its digits.
 func TestSelfReferencesBinary(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)

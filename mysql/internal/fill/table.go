@@ -177,7 +177,7 @@ func (t *table) commit() error {
 		return fmt.Errorf("mysql: %s: %w", doing, err)
 	}
 	check := t.checkKeys
-	if t.arrives() {
+	if t.Conflict == sink.Fail && t.arrives() {
 		check = t.checkArrivals
 	}
 	if err := check(); err != nil {
