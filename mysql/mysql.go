@@ -21,16 +21,16 @@
 // takes the snapshot, so tables that are read one after the other fit together, whatever others write meanwhile. This
 // holds for storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current
 // rows, and those of FEDERATED the rows of another server: see [Source.OutsideSnapshot]. Tables of every engine can be
-// read in one DB, in any order. Tables have the names and columns that they have when they are read. A table that was
-// truncated or rewritten after the snapshot returns an error. While the transaction lasts, the server keeps old row
+// read by one Source, in any order. Tables have the names and columns that they have when they are read. A table that
+// was truncated or rewritten after the snapshot returns an error. While the transaction lasts, the server keeps old row
 // versions, and a statement that redefines a table which was read has to wait.
 //
-// The DB sets a savepoint before each statement and releases it afterwards, which shows whether the transaction still
-// exists. If it does not, the connection is closed, and all later calls fail. These end a transaction: ANALYZE TABLE
-// and CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read can meet, and some statements
-// that the server refuses because they write, such as TRUNCATE. If they return rows, the rows end in an error. A
-// statement that returns no rows, or several results, is also an error and closes the connection. Use a separate
-// connection for statements that end a transaction.
+// The Source sets a savepoint before each statement and releases it afterwards, which shows whether the transaction
+// still exists. If it does not, the connection is closed, and all later calls fail. These end a transaction: ANALYZE
+// TABLE and CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read can meet, and some
+// statements that the server refuses because they write, such as TRUNCATE. If they return rows, the rows end in an
+// error. A statement that returns no rows, or several results, is also an error and closes the connection. Use a
+// separate connection for statements that end a transaction.
 //
 // Once a table of Aria was read, MariaDB sets no savepoints in the transaction. From then on, [Source.Query] takes only
 // what EXPLAIN does, such as SELECT, since a CALL could end the transaction and begin another one unnoticed.
@@ -74,8 +74,8 @@
 // The rows of a base table are counted and compared with the server's count. Rows of views and queries are complete
 // when the server says that they have ended, since its protocol sends no count for them.
 //
-// Closing rows before their end ends the statement by a KILL QUERY on a second connection, after which the DB can be
-// used again. If the context of the rows ends, the connection is killed too, and the DB returns
+// Closing rows before their end ends the statement by a KILL QUERY on a second connection, after which the Source can
+// be used again. If the context of the rows ends, the connection is killed too, and the Source returns
 // [source.ErrUnavailable]. The second connection goes to the network address that the first one reached. If that is
 // another server, such as behind a load balancer, nothing is killed: the connection is closed, and its server notices
 // when it sends the next row.

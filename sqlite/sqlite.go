@@ -37,9 +37,9 @@
 //
 // The file must exist, and is opened for reading only. A [Source] reads everything in one read transaction, which
 // begins with the first rows: tables that are read one after the other fit together, whatever is written meanwhile. In
-// WAL mode, writers do not wait for it, but the WAL grows until the DB is closed; in the other journal modes, writers
-// cannot commit until then. A locked database is waited for, up to ten seconds. A database in WAL mode needs its -shm
-// and -wal files. Missing ones are created next to it, in a directory that must be writable, and stay there.
+// WAL mode, writers do not wait for it, but the WAL grows until the Source is closed; in the other journal modes,
+// writers cannot commit until then. A locked database is waited for, up to ten seconds. A database in WAL mode needs
+// its -shm and -wal files. Missing ones are created next to it, in a directory that must be writable, and stay there.
 //
 // # Reading: memory
 //
