@@ -43,9 +43,10 @@
 // character. Of a query, the server replaces what has no character by "?" or U+FFFD. If a column of it has such a mark,
 // and a character set that may lack characters, then the query is run once more, and a text that was replaced is a
 // TextError at its end. A query with such a mark that cannot stand in a WITH, as with SQL_CALC_FOUND_ROWS, fails too.
-// What was replaced cannot be found if the query itself turns a text into another character set, such as by a UNION, if
-// it returns other rows the second time, or if the server cannot explain it, such as a CALL. A query that selects the
-// bytes, as in CAST(name AS BINARY), has all of them.
+// MySQL 5.7 has no WITH, and what it replaced in a query stays unnoticed. What was replaced cannot be found if the
+// query itself turns a text into another character set, such as by a UNION, if it returns other rows the second time,
+// or if the server cannot explain it, such as a CALL. A query that selects the bytes, as in CAST(name AS BINARY), has
+// all of them.
 //
 // Rows use the binary protocol, which keeps floating-point numbers exact; as text, the server rounds a FLOAT to six
 // digits. The kinds are:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"culvert/mysql/internal/wire"
@@ -35,16 +36,16 @@ func (r *rows) checkDoubtful() error {
 			doubtful, charsets = append(doubtful, i), append(charsets, "CHARSET(MIN("+columnName(i)+"))")
 		}
 	}
-	if len(doubtful) == 0 {
-		return nil
+	if len(doubtful) == 0 || strings.HasPrefix(r.session.Version, "5.") {
+		return nil // MySQL 5.7 has no WITH
 	}
 	with := r.withQuery()
 	// Without rows to look at, the server does not run the query.
 	found, err := r.session.Query(r.ctx, len(doubtful), with+"SELECT "+strings.Join(charsets, ", ")+
 		" FROM "+queryName+" WHERE FALSE")
 	switch {
-	case wire.Refused(err) != nil:
-		return r.unchecked(wire.Refused(err))
+	case slices.Contains(misplaced, wire.ErrorNumber(err)):
+		return r.unchecked(err)
 	case err == nil && len(found) != 1:
 		err = wire.ErrAnswer
 	}
@@ -69,6 +70,10 @@ func (r *rows) checkDoubtful() error {
 	}
 	return lostText(r.columns[doubtful[lost]].Name, found[0][lost])
 }
+
+// misplaced are the errors of statements and clauses that cannot stand in a WITH: ER_PARSE_ERROR, ER_WRONG_USAGE,
+// ER_CANT_USE_OPTION_HERE and ER_NOT_SUPPORTED_YET.
+var misplaced = []int{1064, 1221, 1234, 1235}
 
 // unchecked returns the error of a query that cannot be part of another one, so that its texts cannot be checked. It is
 // nil for what the server cannot explain, such as SHOW, which reads no table.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"culvert/internal/testkit"
+	"culvert/mysql/internal/wire"
 	"culvert/source"
 )
 
@@ -67,5 +68,32 @@ func TestQueryUnchecked(t *testing.T) {
 		}
 		where := strings.Replace(sql, "FROM k", "FROM k WHERE id = 1", 1)
 		expectRows(t, query(t, db, where), 1) // without a mark
+	}
+}
+
+// TestQueryWithoutWith reads texts of a server that says that it has no WITH, as MySQL 5.7: they cannot be checked, and
+// are as the server returns them.
+func TestQueryWithoutWith(t *testing.T) {
+	database := testkit.NewMariaDB(t, testkit.MariaDBConfig{Options: []string{"--version=5.7.44-log"}}).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE k (id int, t text CHARACTER SET cp1251);"+
+		"INSERT INTO k VALUES (1, 'why?'), (2, x'4198')")
+	db := openAgain(t, database.URL())
+	expectRows(t, query(t, db, "SELECT t FROM k"), 2)
+	expectRows(t, query(t, db, "SELECT HIGH_PRIORITY t FROM k"), 2)
+}
+
+// TestQueryCheckRefused takes from the user the right to read the table before the texts of the query are checked.
+func TestQueryCheckRefused(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Password: "of root"})
+	database := server.NewDatabase(t)
+	const reader = "reader@'127.0.0.1'"
+	database.Exec(t, "CREATE TABLE k (t text CHARACTER SET cp1251); INSERT INTO k VALUES ('why?');"+
+		"CREATE USER "+reader+" IDENTIFIED BY 'of reader'; GRANT SELECT ON "+database.Name+".k TO "+reader)
+	db := openAgain(t, "mysql://reader:of%20reader@"+server.Address(t)+"/"+database.Name)
+	rows := query(t, db, "SELECT t FROM k")
+	database.Exec(t, "REVOKE SELECT ON "+database.Name+".k FROM "+reader)
+	const denied = 1142 // ER_TABLEACCESS_DENIED_ERROR
+	if _, err := drain(rows); wire.ErrorNumber(err) != denied {
+		t.Error(err)
 	}
 }
