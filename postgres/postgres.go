@@ -87,15 +87,10 @@
 //
 // The settings of the transaction make the text of values independent of the server, the database and the user: times
 // are in UTC, dates in ISO order, and floating-point numbers in the shortest exact form. Money is as lc_monetary = C
-// prints it, $1,000.50, with two decimals and whatever the currency, so that it means the same in every database. Row
-// security is off: a table whose policies would hide rows is an error. Text is UTF-8. A database in SQL_ASCII may hold
-// any bytes, which are returned unchanged.
-//
-// Tables and materialized views are read as by pg_dump, with a search path of the system's schema alone: names of
-// objects, such as those of regclass, have their schema, whoever reads them. A query, a condition and the functions
-// that a view calls look names up on the user's search path, so in the rows of these, of foreign tables and of selected
-// generated columns, such names have a schema only if that path requires it. A load that reads such rows back finds
-// them with their schema, and so different: leave out the comparison, or select the names as numbers (oid).
+// prints it, $1,000.50, with two decimals and whatever the currency, so that it means the same in every database. Only
+// names of objects, such as regclass, would lose their meaning with a fixed setting: they have a schema if search_path
+// requires one. Row security is off: a table whose policies would hide rows is an error. Text is UTF-8. A database in
+// SQL_ASCII may hold any bytes, which are returned unchanged.
 //
 // Dates, times, UUIDs and bytea use the binary format, which is less work for the server. Dates, times and UUIDs are
 // printed here as the server would print them. Other values are the server's text.
@@ -216,10 +211,9 @@
 // run and constraints are checked, unless the user has set session_replication_role, and defaults fill columns that
 // rows do not have. Values for identity columns are taken as they are, and the sequences behind them are not changed.
 //
-// Rows are added with the user's search path, which triggers may need. Sum reads the table by COPY … TO STDOUT, in the
-// session of the loader, with the search path under which a Source reads tables, and takes the rows that its
-// transaction has added, by xmin. It costs the server one scan of the table for each loader. With one loader and five
-// columns, it took about half as long as the loading.
+// Sum reads the table by COPY … TO STDOUT, in the session of the loader, and takes the rows that its transaction has
+// added, by xmin. It costs the server one scan of the table for each loader. With one loader and five columns, it took
+// about half as long as the loading.
 //
 // # Filling: others
 //

@@ -7,8 +7,6 @@ import (
 	"io"
 	"sync"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"culvert/format"
 	"culvert/internal/rowsum"
 	"culvert/internal/sqlsource"
@@ -255,18 +253,10 @@ func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
 	return rows, sum, nil
 }
 
-// readBack has the server print the rows of a query, or of a table with its columns, under the search path under which
-// package read reads a table: names of objects have their schema.
+// readBack has the server print the rows of a query, or of a table with its columns.
 func (l *loader) readBack(from string) (*lines, error) {
 	var adder lines
-	var tag pgconn.CommandTag
-	err := l.s.exec(l.t.ctx, "SET LOCAL search_path = pg_catalog, pg_temp")
-	if err == nil {
-		tag, err = l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT csv)")
-	}
-	if err == nil {
-		err = l.s.params(l.t.ctx, "SELECT pg_catalog.set_config('search_path', $1, true)", l.s.searchPath).Err
-	}
+	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT csv)")
 	switch {
 	case err != nil:
 		return nil, l.s.failed(l.t.ctx, "reading table "+l.t.target.sql+" back", err)

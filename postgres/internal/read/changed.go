@@ -176,9 +176,6 @@ func (db *DB) QueryOutsideSnapshot(ctx context.Context, sql string) (bool, error
 	if err != nil || len(foreign) == 0 {
 		return false, s.failed(ctx, "looking for foreign tables", err)
 	}
-	if err := s.use(ctx, s.searchPath); err != nil {
-		return false, err
-	}
 	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
 		batch.ExecParams("EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON)\n"+sql, nil, nil, nil, nil)
 	})

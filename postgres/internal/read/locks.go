@@ -51,7 +51,6 @@ func (s *session) keep(ctx context.Context, sql string) error {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	err := s.conn.Exec(bounded, "RELEASE SAVEPOINT culvert; "+sql+"SAVEPOINT culvert").Close()
-	s.savedPath = s.path
 	return s.failed(ctx, "keeping locks", err)
 }
 

@@ -148,7 +148,7 @@ func TestQueryAllocations(t *testing.T) {
 	var batch source.Batch
 	batch.SetLimit(64 << 10)
 	var text []byte
-	testkit.Allocs(t, 46, func() {
+	testkit.Allocs(t, 40, func() {
 		rows, err := db.Query(ctx, "SELECT id, title, note FROM todos")
 		if err != nil {
 			t.Fatal(err)

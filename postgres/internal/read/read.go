@@ -70,9 +70,6 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	if err := db.session.use(ctx, db.session.searchPath); err != nil {
-		return nil, err
-	}
 	description, err := db.session.prepareQuery(ctx, sql)
 	if err != nil {
 		return nil, err

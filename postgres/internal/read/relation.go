@@ -22,7 +22,6 @@ type relation struct {
 
 	plain bool   // a table without children: COPY reads all of it by itself
 	list  string // the selected columns, as SQL
-	calls bool   // reading it may call functions, which look names up on the user's search path
 	source.Selection
 }
 

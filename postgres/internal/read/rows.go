@@ -154,10 +154,6 @@ func (r *rows) start() error {
 // nextSQL returns the statement of the next rows.
 func (r *rows) nextSQL() (string, error) {
 	r.running, r.before = true, r.received
-	// What was asked since the statement was prepared may have failed, and so have undone the setting.
-	if err := r.session.usePathOf(r.ctx, r.relation); err != nil {
-		return "", err
-	}
 	if r.ranges == nil {
 		return r.sql, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -54,11 +53,6 @@ func (db *DB) open(ctx context.Context, relation *relation, s source.Selection) 
 		return nil, err
 	}
 	relation.list = sqlsource.List(columns, sqltext.Quote)
-	relation.calls = s.Where != "" || relation.kind == "v" || relation.kind == "f" ||
-		slices.ContainsFunc(columns, func(c sqlsource.Column) bool { return c.Generated })
-	if err := db.session.usePathOf(ctx, relation); err != nil {
-		return nil, err
-	}
 	from := relation.sqlName()
 	if relation.plain {
 		from = "ONLY " + from // it may have got a child, with older rows
@@ -89,14 +83,6 @@ func (db *DB) open(ctx context.Context, relation *relation, s source.Selection) 
 	r.relation = relation
 	db.reading = r
 	return r, nil
-}
-
-// usePathOf sets the search path under which the rows of a relation are read.
-func (s *session) usePathOf(ctx context.Context, r *relation) error {
-	if r == nil || r.calls { // nil for a query
-		return s.use(ctx, s.searchPath)
-	}
-	return s.use(ctx, systemPath)
 }
 
 // checkCondition makes sure that the condition of a relation is a single expression. See package sqlsource.

@@ -16,7 +16,6 @@ import (
 
 	"culvert/internal/sqlsource"
 	"culvert/postgres/internal/budget"
-	"culvert/postgres/internal/sqltext"
 	"culvert/postgres/internal/wire"
 	"culvert/source"
 )
@@ -36,8 +35,6 @@ type session struct {
 	budget *budget.Reader
 
 	searchPath string // the setting of the user
-	path       string // the setting now, except during statements of this package
-	savedPath  string // the setting at the savepoint
 	schemas    string // the schemas of the search path, in order, as a name[]
 	view       string // equal for sessions that read the same rows as the same text
 	settings   string // equal for sessions that print the same rows as the same text
@@ -74,8 +71,8 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 // beginSQL begins the transaction, and settingsSQL makes its settings. They end with the transaction, so they also work
 // behind a connection pooler. They are the settings of pg_dump that concern the text of values or timeouts,
 // gin_fuzzy_search_limit, which can hide rows that meet a condition, and exit_on_error, since some statements may fail.
-// The last one is new in PostgreSQL 17; reading it also fixes the snapshot. The search path is still the user's, so all
-// names have a schema.
+// The last one is new in PostgreSQL 17; reading it also fixes the snapshot. The search path here is the user's, so all
+// names have a schema; see [session.query].
 const (
 	beginSQL    = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;\n"
 	settingsSQL = `
@@ -110,20 +107,14 @@ SELECT CASE WHEN pg_catalog.pg_is_in_recovery()
 COMMIT;
 `
 
-// systemPath is the search path of the rows of tables, as of pg_dump: names of objects, such as values of regclass, are
-// printed with their schema, whatever the user's path. Statements of the user, and what they call, have the path of the
-// user.
-const systemPath = "pg_catalog, pg_temp"
-
-// begunSQL ends the beginning. The savepoint is for [session.recover].
+// begunSQL is the last statement of the beginning. The savepoint is for [session.recover].
 const begunSQL = `
+SAVEPOINT culvert;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true),
 	CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
 	pg_catalog.current_database(), pg_catalog.current_setting('server_version'), pg_catalog.txid_current_snapshot(),
 	CURRENT_DATE, LOCALTIME, pg_catalog.current_setting('max_locks_per_transaction'),
-	pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('max_prepared_transactions');
-SET LOCAL search_path = ` + systemPath + `;
-SAVEPOINT culvert`
+	pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('max_prepared_transactions')`
 
 // beginTransaction begins the transaction, with an exported snapshot unless it is "".
 func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
@@ -139,10 +130,8 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	begin += settingsSQL + "SET LOCAL client_encoding = '" + encoding + "';" + begunSQL
 	results, position, err := s.execBegin(ctx, begin, snapshot == "")
 	var begun [][][]byte
-	for _, result := range results {
-		if len(result.Rows) > 0 {
-			begun = result.Rows // in the end, those of the last SELECT
-		}
+	if len(results) > 0 {
+		begun = results[len(results)-1].Rows
 	}
 	if err == nil && (len(begun) != 1 || !haveColumns(begun, 12)) {
 		err = errAnswer
@@ -158,7 +147,6 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	s.day, s.time = string(begun[0][7]), string(begun[0][8])
 	s.lockRoom = perTransaction * (connections + preparedTransactions)
 	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
-	s.path, s.savedPath = systemPath, systemPath
 	s.view = fmt.Sprintf("%q", begun[0][:7])
 	s.settings = fmt.Sprintf("%q", begun[0][:3]) + version
 	s.description = source.Description{
@@ -210,21 +198,7 @@ func (s *session) recover(ctx context.Context) error {
 // release returns to the savepoint, which undoes all locks and settings since then.
 func (s *session) release(ctx context.Context) error {
 	err := s.conn.Exec(ctx, "ROLLBACK TO SAVEPOINT culvert").Close()
-	s.path = s.savedPath
 	return s.failed(ctx, "returning to the savepoint", err)
-}
-
-// use sets the search path, until the session returns to the savepoint or another one is needed.
-func (s *session) use(ctx context.Context, path string) error {
-	if s.path == path {
-		return nil
-	}
-	sql := "SELECT pg_catalog.set_config('search_path', " + sqltext.Literal(path) + ", true)"
-	if err := s.conn.Exec(ctx, sql).Close(); err != nil {
-		return s.failed(ctx, "setting the search path", err)
-	}
-	s.path = path
-	return nil
 }
 
 // probe runs the statements that ask adds to a batch, and undoes their locks, their settings and their failure, which
@@ -258,7 +232,8 @@ func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn
 // query runs a statement of this package and returns its rows as text. They must have the given number of columns.
 //
 // The owner of the database, or anyone who may create a schema, can define operators, types and relations that are
-// found before the system's, or match better. So during the statement, the search path has only the system's schema.
+// found before the system's, or match better. So during the statement, the search path has only the system's schema. If
+// the statement fails, the savepoint restores the user's path.
 func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
 	var batch pgconn.Batch // one round trip
 	s.add(&batch, sql, parameters...)
@@ -289,9 +264,10 @@ func (s *session) add(batch *pgconn.Batch, sql string, parameters ...string) {
 	for i, parameter := range parameters {
 		values[i] = []byte(parameter)
 	}
-	batch.ExecParams("SET LOCAL search_path = "+systemPath, nil, nil, nil, nil)
+	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
 	batch.ExecParams(sql, values, nil, nil, nil)
-	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)", [][]byte{[]byte(s.path)}, nil, nil, nil)
+	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
+		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
 }
 
 var errAnswer = errors.New("the server sent an unexpected answer")

@@ -107,11 +107,7 @@ func (db *DB) helper(ctx context.Context, s *session, r *relation, sql string) (
 	if r.Where != "" && s.day != db.session.day {
 		return s, refused("its condition may name a day, such as 'today', and midnight has passed", nil)
 	}
-	err := s.usePathOf(ctx, r)
-	if err == nil {
-		err = s.try(ctx, sql)
-	}
-	if err != nil {
+	if err := s.try(ctx, sql); err != nil {
 		if s.conn.IsClosed() {
 			s.close()
 			s = nil
@@ -177,7 +173,6 @@ func (db *DB) exportSnapshot(ctx context.Context) error {
 func (s *session) exportSnapshot(ctx context.Context) (string, error) {
 	results, err := s.conn.Exec(ctx,
 		"RELEASE SAVEPOINT culvert; SELECT pg_catalog.pg_export_snapshot(); SAVEPOINT culvert").ReadAll()
-	s.savedPath = s.path
 	found, err := answerOf(results, err, 1)
 	if err == nil && (len(found) != 1 || !isToken(string(found[0][0]))) {
 		err = errAnswer

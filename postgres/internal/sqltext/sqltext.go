@@ -70,7 +70,7 @@ func Condition(r source.Range) (string, error) {
 			if err != nil || len(values) != len(columns) {
 				return "", errRange
 			}
-			return rowOf(values, Literal), nil
+			return rowOf(values, literal), nil
 		}
 	}
 	var conditions []string
@@ -109,11 +109,8 @@ func rowOf(values []string, write func(string) string) string {
 	return "ROW(" + strings.Join(list, ", ") + ")"
 }
 
-// Literal writes a text as an SQL constant of no type, which so takes the type and the collation of the column that it
-// is compared with. With E, a backslash means the same whatever the setting standard_conforming_strings.
-func Literal(text string) string {
-	if !strings.Contains(text, `\`) {
-		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
-	}
+// literal writes a text as an SQL constant of no type, which so takes the type and the collation of the column that it
+// is compared with. With E, it means the same whatever the setting standard_conforming_strings.
+func literal(text string) string {
 	return "E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
 }
