@@ -74,8 +74,7 @@ var ErrCompleted = errors.New("workers: another coordinator has completed the ex
 
 // Run carries out the job, from its beginning or from where another coordinator has left it. If another one lives, Run
 // waits; if that one completes the job, the error is [ErrCompleted]. If that one has other settings, tables or limits,
-// the error is [ErrOtherJob] at once. If the queue loses the job meanwhile, Run puts it
-// there again, from the journal.
+// the error is [ErrOtherJob] at once. If the queue loses the job meanwhile, Run puts it there again, from the journal.
 //
 // If tables fail, the error is a [*export.PartialError], and the manifest says why. With FailFast of the plan, the
 // first failure ends the export, and Resume tries its part again. If there is a manifest already, the error wraps
@@ -122,10 +121,11 @@ func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Ma
 	}
 	waited := false
 	lease, err := o.job.Acquire(ctx, []string{leaseKey}, func() error {
-		if err := o.refuseOtherRunning(ctx); waited || err != nil {
+		first := !waited
+		waited = true
+		if err := o.refuseOtherRunning(ctx); err != nil || !first {
 			return err
 		}
-		waited = true
 		c.tell("another coordinator holds the job, or has just died: waiting")
 		return nil
 	})

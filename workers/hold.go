@@ -126,7 +126,7 @@ func (h *hold) told() {
 
 // check fails if the own session has ended.
 func (h *hold) check(ctx context.Context) error {
-	other, err := tryOne(ctx, h.holder.Join, h.snapshot)
+	other, err := joinOne(ctx, h.holder.Join, h.snapshot)
 	switch {
 	case err == nil:
 		return other.Close()

@@ -43,7 +43,7 @@ func joinAny(
 		return nil, err
 	}
 	rand.Shuffle(len(snapshots), func(i, j int) { snapshots[i], snapshots[j] = snapshots[j], snapshots[i] })
-	return trySeveral(ctx, join, snapshots, most)
+	return joinFirst(ctx, join, snapshots, most)
 }
 
 // tryMost is how many shared snapshots one tries at the same time whose connections are not limited.
@@ -55,9 +55,9 @@ const joinPatience = 10 * time.Second
 // errSilent means that it is not known whether a snapshot is lost.
 var errSilent = fmt.Errorf("workers: the snapshot cannot be joined in time: %w", source.ErrUnavailable)
 
-// trySeveral joins a snapshot by the first shared snapshot that is not lost. It tries one, and then more and more at
+// joinFirst joins a snapshot by the first shared snapshot that is not lost. It tries one, and then more and more at
 // once. Each attempt may take half of the time that is left, so that one that hangs keeps nobody from others.
-func trySeveral(ctx context.Context, join Join, snapshots []source.Snapshot, most int) (source.Source, error) {
+func joinFirst(ctx context.Context, join Join, snapshots []source.Snapshot, most int) (source.Source, error) {
 	end := time.Now().Add(joinPatience)
 	lost := source.ErrSnapshotLost
 	var silent error
@@ -129,9 +129,9 @@ func tryTogether(ctx context.Context, join Join, snapshots []source.Snapshot) (j
 	return joined, errs
 }
 
-// tryOne joins the snapshot of one participant. The error is errSilent if that hangs.
-func tryOne(ctx context.Context, join Join, snapshot source.Snapshot) (source.Source, error) {
-	return trySeveral(ctx, join, []source.Snapshot{snapshot}, 1)
+// joinOne joins the snapshot of one participant. The error is errSilent if that hangs.
+func joinOne(ctx context.Context, join Join, snapshot source.Snapshot) (source.Source, error) {
+	return joinFirst(ctx, join, []source.Snapshot{snapshot}, 1)
 }
 
 // passOn shares the snapshot of a session, so that it lives as long as any participant. It returns the shared snapshot.
@@ -146,9 +146,9 @@ func passOn(ctx context.Context, job *queue.Job, src source.Source, name string)
 	return snapshot, job.Set(ctx, sharedKeys+"."+name, encode(snapshot))
 }
 
-// dropOne removes the shared snapshot of a session that ends, unless that takes long: those that join the snapshot
+// dropSnapshot removes the shared snapshot of a session that ends, unless that takes long: those that join the snapshot
 // would try it in vain.
-func (r *run) dropOne(ctx context.Context, name string) {
+func (r *run) dropSnapshot(ctx context.Context, name string) {
 	ctx, cancel := grace.Context(ctx, r.worker.Queue.Heartbeat())
 	defer cancel()
 	v, err := r.job.Get(ctx, sharedKeys+"."+name)
@@ -160,9 +160,9 @@ func (r *run) dropOne(ctx context.Context, name string) {
 	}
 }
 
-// dropShared removes the shared snapshots of workers that are silent, once their sessions have ended. One that was cut
+// dropSnapshots removes the shared snapshots of workers that are silent, once their sessions have ended. One that was cut
 // off may still hold the snapshot, so each look asks again. If the database hangs, the others wait for the next look.
-func (w *watch) dropShared(ctx context.Context) error {
+func (w *watch) dropSnapshots(ctx context.Context) error {
 	patient, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
 	for worker := range w.silent {
@@ -174,7 +174,7 @@ func (w *watch) dropShared(ctx context.Context) error {
 			if patient.Err() != nil {
 				return ctx.Err()
 			}
-			dropped, err := w.dropOne(ctx, patient, v)
+			dropped, err := w.dropSnapshot(ctx, patient, v)
 			if err != nil {
 				return err
 			}
@@ -190,13 +190,13 @@ func (w *watch) dropShared(ctx context.Context) error {
 	return nil
 }
 
-// dropOne removes a shared snapshot if it is lost. It reports whether the queue has said so.
-func (w *watch) dropOne(ctx, patient context.Context, v queue.Value) (dropped bool, err error) {
+// dropSnapshot removes a shared snapshot if it is lost. It reports whether the queue has said so.
+func (w *watch) dropSnapshot(ctx, patient context.Context, v queue.Value) (dropped bool, err error) {
 	var snapshot source.Snapshot
 	if err := decode(v, &snapshot); err != nil {
 		return false, err
 	}
-	src, err := tryOne(patient, w.c.Join, snapshot)
+	src, err := joinOne(patient, w.c.Join, snapshot)
 	if err == nil {
 		err = src.Close()
 	}

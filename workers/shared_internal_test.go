@@ -32,9 +32,9 @@ func newTestJob(t *testing.T) *queue.Job {
 	return job
 }
 
-// TestBatons tries shared snapshots of all kinds, in any order, one by one and several at once. All attempts together
+// TestSharedSnapshots tries shared snapshots of all kinds, in any order, one by one and several at once. All attempts together
 // take no longer than one may.
-func TestBatons(t *testing.T) {
+func TestSharedSnapshots(t *testing.T) {
 	refused := errors.New("no such user")
 	join := func(ctx context.Context, s source.Snapshot) (source.Source, error) {
 		switch s.Token {
@@ -73,7 +73,7 @@ func TestBatons(t *testing.T) {
 			rand.Shuffle(len(snapshots), func(i, j int) { snapshots[i], snapshots[j] = snapshots[j], snapshots[i] })
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				src, err := trySeveral(t.Context(), join, snapshots, []int{1, tryMost}[i%2])
+				src, err := joinFirst(t.Context(), join, snapshots, []int{1, tryMost}[i%2])
 				if !errors.Is(err, test.want) || (src == nil) != (test.want != nil) {
 					t.Fatalf("%.10q: %v, %v", test.snapshots, src, err)
 				}
@@ -85,8 +85,8 @@ func TestBatons(t *testing.T) {
 	}
 }
 
-// TestBatonsOfOtherSnapshots has shared snapshots of another snapshot than the job's.
-func TestBatonsOfOtherSnapshots(t *testing.T) {
+// TestSharedSnapshotsOfOtherSnapshots has shared snapshots of another snapshot than the job's.
+func TestSharedSnapshotsOfOtherSnapshots(t *testing.T) {
 	job := newTestJob(t)
 	this, other := source.Snapshot{Token: "one", State: "this"}, source.Snapshot{Token: "two", State: "other"}
 	for name, snapshot := range map[string]source.Snapshot{"one": this, "two": other} {
@@ -133,7 +133,7 @@ func TestStaleBatons(t *testing.T) {
 		w.snapshots[key] = v
 	}
 	for _, left := range []int{2, 1} {
-		if err := w.dropShared(t.Context()); err != nil {
+		if err := w.dropSnapshots(t.Context()); err != nil {
 			t.Error(err)
 		}
 		found := 0
@@ -151,8 +151,8 @@ func TestStaleBatons(t *testing.T) {
 	}
 }
 
-// TestBatonIsLetGo notes a shared snapshot that the queue has lost, but no other.
-func TestBatonIsLetGo(t *testing.T) {
+// TestSharedSnapshotIsLetGo notes a shared snapshot that the queue has lost, but no other.
+func TestSharedSnapshotIsLetGo(t *testing.T) {
 	job := newTestJob(t)
 	r := run{job: job, worker: &Worker{}}
 	has := func(name string) bool {

@@ -26,9 +26,9 @@ func (c *closing) Close() error {
 	return c.Source.Close()
 }
 
-// TestBatonOutlivesSession has others join by the shared snapshot of a session until it is closed, and not try it
+// TestSharedSnapshotOutlivesSession has others join by the shared snapshot of a session until it is closed, and not try it
 // afterwards.
-func TestBatonOutlivesSession(t *testing.T) {
+func TestSharedSnapshotOutlivesSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	q := f.queue(t)

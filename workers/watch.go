@@ -105,7 +105,7 @@ func (w *watch) look(ctx context.Context) (err error) {
 		}
 		sessions += w.states[name].Sessions
 	}
-	if err := w.dropShared(ctx); err != nil {
+	if err := w.dropSnapshots(ctx); err != nil {
 		return err
 	}
 	if err := w.dropFailed(ctx); err != nil {

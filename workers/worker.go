@@ -381,7 +381,7 @@ func (r *run) connected(ctx context.Context, name string) (worked bool, err erro
 		if closeErr := src.Close(); err == nil {
 			err = closeErr
 		}
-		r.dropOne(ctx, name) // until then, others can join by it
+		r.dropSnapshot(ctx, name) // until then, others can join by it
 	}()
 	snapshot, err := passOn(ctx, r.job, src, name)
 	if err != nil {

@@ -51,12 +51,17 @@ func open(ctx context.Context, config *pgconn.Config) (*DB, error) {
 
 // Clone opens another connection to the same database.
 func (db *DB) Clone(ctx context.Context) (sink.Sink, error) {
+	if db.closed {
+		return nil, errDatabaseClosed
+	}
 	clone, err := open(ctx, db.config)
 	if err != nil {
 		return nil, err
 	}
 	return clone, nil
 }
+
+var errDatabaseClosed = sqlsource.Unavailable("postgres: the database is closed", nil)
 
 var errOpen = errors.New("postgres: another table is being filled; commit or discard it first")
 
@@ -67,7 +72,7 @@ func (db *DB) begin(ctx context.Context, f sink.Filling) error {
 	case db.filling != nil:
 		return errOpen
 	case db.closed:
-		return sqlsource.Unavailable("postgres: the database is closed", nil)
+		return errDatabaseClosed
 	}
 	err := db.session.begin(ctx, f)
 	if ctx.Err() != nil || !errors.Is(err, source.ErrUnavailable) {

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"errors"
+	"os"
 	"os/signal"
 	"syscall"
 	"testing"
@@ -17,10 +18,14 @@ func TestSecondSignalForces(t *testing.T) {
 	a := &command.App{}
 	a.WaitFor(time.Hour)
 	ctx, forced, stop := interruptible(t.Context(), a)
+	// No signal may be under way when the test ends: another one would be interrupted.
+	arrived := make(chan os.Signal, 1)
+	signal.Notify(arrived, syscall.SIGTERM)
 	send := func() {
 		if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
+		<-arrived
 	}
 	send()
 	<-ctx.Done()

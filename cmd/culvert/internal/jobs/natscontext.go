@@ -32,10 +32,13 @@ type natsContext struct {
 
 // user returns who one is by a password or a token, or nil.
 func (c *natsContext) user() *url.Userinfo {
-	if c.Token != "" {
+	switch {
+	case c.Token != "":
 		return url.User(c.Token)
+	case c.User != "":
+		return url.UserPassword(c.User, c.Password)
 	}
-	return userOf(c.User, c.Password)
+	return nil
 }
 
 // contextFields are what natsContext has, and what does not concern a connection. To ignore another one that is set
@@ -52,11 +55,12 @@ func readContext(name string) (c natsContext, err error) {
 	if name != filepath.Base(name) || !filepath.IsLocal(name) {
 		return c, command.Usagef("%q is not the name of a NATS context", name)
 	}
-	config, home := os.Getenv("XDG_CONFIG_HOME"), ""
-	if home, err = os.UserHomeDir(); err != nil {
-		return c, err
-	}
+	config := os.Getenv("XDG_CONFIG_HOME")
 	if config == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return c, err
+		}
 		config = filepath.Join(home, ".config")
 	}
 	file, err := os.Open(filepath.Join(config, "nats", "context", name+".json"))
@@ -77,11 +81,7 @@ func readContext(name string) (c natsContext, err error) {
 		return c, fmt.Errorf("NATS context %q: %w", name, err)
 	}
 	for _, path := range []*string{&c.Creds, &c.Nkey, &c.CA, &c.Cert, &c.Key} {
-		if *path == "" {
-			continue
-		}
-		*path = expand(*path, home)
-		if _, err := os.Stat(*path); err != nil {
+		if *path, err = expand(*path); err != nil {
 			return c, fmt.Errorf("NATS context %q: %w", name, err)
 		}
 	}
@@ -110,10 +110,12 @@ func decodeContext(text []byte) (c natsContext, err error) {
 }
 
 // expand returns the path that a field of a context means.
-func expand(path, home string) string {
+func expand(path string) (string, error) {
 	path = os.ExpandEnv(strings.TrimPrefix(path, "file://"))
-	if rest, is := strings.CutPrefix(path, "~"); is {
-		return home + rest
+	rest, is := strings.CutPrefix(path, "~")
+	if !is || rest != "" && rest[0] != '/' {
+		return path, nil
 	}
-	return path
+	home, err := os.UserHomeDir()
+	return home + rest, err
 }

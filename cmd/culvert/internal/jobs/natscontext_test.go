@@ -43,12 +43,13 @@ func FuzzDecodeContext(f *testing.F) {
 
 func TestExpand(t *testing.T) {
 	t.Setenv("CERTIFICATES", "/etc/nats")
+	t.Setenv("HOME", "/home/me")
 	for path, want := range map[string]string{
 		"ca.pem": "ca.pem", "~/ca.pem": "/home/me/ca.pem", "$CERTIFICATES/ca.pem": "/etc/nats/ca.pem",
-		"file:///ca.pem": "/ca.pem", "file://~/ca.pem": "/home/me/ca.pem",
+		"file:///ca.pem": "/ca.pem", "file://~/ca.pem": "/home/me/ca.pem", "~you/ca.pem": "~you/ca.pem", "~": "/home/me",
 	} {
-		if got := expand(path, "/home/me"); got != want {
-			t.Errorf("%q is %q, want %q", path, got, want)
+		if got, err := expand(path); err != nil || got != want {
+			t.Errorf("%q is %q, %v; want %q", path, got, err, want)
 		}
 	}
 }

@@ -58,50 +58,54 @@ func (f *QueueFlags) secret(ctx context.Context, a *command.App) ([]byte, error)
 	return key.JobSecret(), nil
 }
 
-// config returns the URL, the user and the files: from the flags, the context, or else the environment.
+// config returns the URL, the user and the files. Who one is comes from the context, or else from the environment, but
+// never from both: one of them may be for another server.
 func (f *QueueFlags) config(a *command.App) (c workers.QueueConfig, err error) {
-	var known natsContext
-	if name := cmp.Or(string(f.context), os.Getenv("NATS_CONTEXT")); name != "" {
+	known, from := environmentOfNATS(), "the environment"
+	name := string(f.context)
+	if name == "" && f.url == "" && known.URL == "" {
+		name = os.Getenv("NATS_CONTEXT")
+	}
+	if name != "" {
+		from = fmt.Sprintf("NATS context %q", name)
 		if known, err = readContext(name); err != nil {
 			return c, err
 		}
 	}
 	given := f.url != ""
-	if c.URL = cmp.Or(string(f.url), known.URL, os.Getenv("NATS_URL")); c.URL == "" {
+	if c.URL = cmp.Or(string(f.url), known.URL); c.URL == "" {
 		return c, command.WithHint(command.Usagef("the queue is missing"), "name a NATS server: --queue nats://HOST",
 			"see: culvert help workers")
 	}
-	user := known.user()
-	if user == nil {
-		user = userOf(os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD"))
-	}
-	if c.URL, err = checkURL(a, c.URL, user, given); err != nil {
+	if c.URL, err = checkURL(a, c.URL, known.user(), given); err != nil {
 		return c, err
 	}
-	for _, file := range []struct {
-		to              *string
-		known, variable string
-	}{
-		{&c.Credentials, known.Creds, "NATS_CREDS"},
-		{&c.Nkey, known.Nkey, "NATS_NKEY"},
-		{&c.CA, known.CA, "NATS_CA"},
-		{&c.Certificate, known.Cert, "NATS_CERT"},
-		{&c.Key, known.Key, "NATS_KEY"},
-	} {
-		if *file.to = file.known; file.known != "" {
+	c.Credentials, c.Nkey, c.CA, c.Certificate, c.Key = known.Creds, known.Nkey, known.CA, known.Cert, known.Key
+	for _, path := range []string{c.Credentials, c.Nkey, c.CA, c.Certificate, c.Key} {
+		if path == "" {
 			continue
 		}
-		if *file.to = os.Getenv(file.variable); *file.to == "" {
-			continue
-		}
-		if _, err := os.Stat(*file.to); err != nil {
-			return c, fmt.Errorf("%s: %w", file.variable, err)
+		if _, err := os.Stat(path); err != nil {
+			return c, fmt.Errorf("%s: %w", from, err)
 		}
 	}
 	if (c.Certificate == "") != (c.Key == "") {
-		return c, command.Usagef("NATS_CERT and NATS_KEY belong together")
+		return c, command.Usagef("%s has a certificate without its key, or a key without its certificate", from)
 	}
 	return c, nil
+}
+
+// environmentOfNATS returns what the variables of NATS's own tools say.
+func environmentOfNATS() natsContext {
+	c := natsContext{
+		URL: os.Getenv("NATS_URL"), User: os.Getenv("NATS_USER"), Password: os.Getenv("NATS_PASSWORD"),
+		Creds: os.Getenv("NATS_CREDS"), Nkey: os.Getenv("NATS_NKEY"), CA: os.Getenv("NATS_CA"),
+		Cert: os.Getenv("NATS_CERT"), Key: os.Getenv("NATS_KEY"),
+	}
+	if c.Password == "" { // then it is a token
+		c.User, c.Token = "", c.User
+	}
+	return c
 }
 
 // checkURL completes the URL of a server, or those of several, with the user, which may be nil. One that was given on
@@ -135,17 +139,6 @@ func checkURL(a *command.App, text string, user *url.Userinfo, given bool) (stri
 		all = append(all, u.String())
 	}
 	return strings.Join(all, ","), nil
-}
-
-// userOf returns a user and a password, or a token, or nil.
-func userOf(user, password string) *url.Userinfo {
-	switch {
-	case user == "":
-		return nil
-	case password == "":
-		return url.User(user)
-	}
-	return url.UserPassword(user, password)
 }
 
 // shown returns URLs without what they say of the user.
