@@ -160,8 +160,9 @@ func (r *run) dropSnapshot(ctx context.Context, name string) {
 	}
 }
 
-// dropSnapshots removes the shared snapshots of workers that are silent, once their sessions have ended. One that was cut
-// off may still hold the snapshot, so each look asks again. If the database hangs, the others wait for the next look.
+// dropSnapshots removes the shared snapshots of workers that are silent, once their sessions have ended. One that was
+// cut off may still hold the snapshot, so each look asks again. If the database hangs, the others wait for the next
+// look.
 func (w *watch) dropSnapshots(ctx context.Context) error {
 	patient, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()

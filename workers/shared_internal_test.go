@@ -32,8 +32,8 @@ func newTestJob(t *testing.T) *queue.Job {
 	return job
 }
 
-// TestSharedSnapshots tries shared snapshots of all kinds, in any order, one by one and several at once. All attempts together
-// take no longer than one may.
+// TestSharedSnapshots tries shared snapshots of all kinds, in any order, one by one and several at once. All attempts
+// together take no longer than one may.
 func TestSharedSnapshots(t *testing.T) {
 	refused := errors.New("no such user")
 	join := func(ctx context.Context, s source.Snapshot) (source.Source, error) {

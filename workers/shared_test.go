@@ -26,8 +26,8 @@ func (c *closing) Close() error {
 	return c.Source.Close()
 }
 
-// TestSharedSnapshotOutlivesSession has others join by the shared snapshot of a session until it is closed, and not try it
-// afterwards.
+// TestSharedSnapshotOutlivesSession has others join by the shared snapshot of a session until it is closed, and not try
+// it afterwards.
 func TestSharedSnapshotOutlivesSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
