@@ -101,8 +101,9 @@
 //
 // The server checks foreign keys row by row. If a table refers to itself, its rows are replaced, or put into it while
 // it is empty, without these checks, unless it has triggers. The sink then checks the keys of the table, and those that
-// refer to it, before each commit. For that, the user must be allowed to read the other tables, and with EachPart to
-// make a temporary one, which has the rows of a part: so rows of earlier parts are not looked at again.
+// refer to it, before each commit. For that, the user must be allowed to read the other tables. With EachPart, the rows
+// of a part go into a temporary table first, if the user may make one: so rows of earlier parts are not looked at
+// again, except with Ignore and Update.
 //
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
 // the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this

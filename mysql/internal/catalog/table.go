@@ -140,6 +140,7 @@ type Column struct {
 	JSON      bool
 	Generated bool
 	NotNull   bool
+	Numbered  bool   // by AUTO_INCREMENT: NULL is the next number
 	Charset   string // of text; "" for other types
 }
 
@@ -151,8 +152,8 @@ func TypeOf(columnType string) string { return storage.ReplaceAllString(columnTy
 
 // Columns returns the columns of a table, in order.
 func Columns(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
-	found, err := c.Query(ctx, 5, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
-		IS_NULLABLE, IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
+	found, err := c.Query(ctx, 6, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
+		IS_NULLABLE, EXTRA LIKE '%auto_increment%', IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
@@ -169,7 +170,8 @@ func Columns(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
 			JSON:      checked["json_valid("+Quote(row[0])+")"],
 			Generated: row[2] == "1",
 			NotNull:   row[3] == "NO",
-			Charset:   row[4],
+			Numbered:  row[4] == "1",
+			Charset:   row[5],
 		})
 	}
 	return columns, nil

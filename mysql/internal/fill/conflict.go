@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"culvert/mysql/internal/catalog"
+	"culvert/mysql/internal/wire"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -16,13 +17,33 @@ import (
 const arrivals = "`culvert_arrivals`"
 
 // arrives reports whether the rows go into the temporary table first.
-func (p *plan) arrives() bool { return p.Conflict != sink.Fail || p.EachPart && len(p.keys) > 0 }
+func (p *plan) arrives() bool {
+	return p.Conflict != sink.Fail || p.EachPart && len(p.keys) > 0 && !p.direct
+}
 
 // arrivalsSQL makes the temporary table with the columns of the rows, which have no keys there. It is in the database
-// of the table, since the session need not have opened one.
+// of the table, since the session need not have opened one. A column with AUTO_INCREMENT holds NULL until the row gets
+// its number in the table.
 func (p *plan) arrivalsSQL() string {
-	return "CREATE TEMPORARY TABLE " + p.arrivals() + " ENGINE=InnoDB AS SELECT " + list(p.columns, "") + " FROM " +
-		p.target.SQL() + " LIMIT 0"
+	numbered := ""
+	for _, c := range p.columns {
+		if c.Numbered {
+			numbered = "(" + catalog.Quote(c.Name) + " " + c.Type + " NULL) "
+		}
+	}
+	return "CREATE TEMPORARY TABLE " + p.arrivals() + " " + numbered + "ENGINE=InnoDB AS SELECT " +
+		list(p.columns, "") + " FROM " + p.target.SQL() + " LIMIT 0"
+}
+
+// makeArrivals makes the temporary table. If the server refuses it, such as to a user without the right, and it only
+// spares the look at the rows of earlier parts, then the rows go into the table at once.
+func (t *table) makeArrivals() error {
+	err := t.db.conn.Exec(t.ctx, t.arrivalsSQL())
+	if t.Conflict == sink.Fail && wire.Refused(err) != nil {
+		t.direct = true
+		return nil
+	}
+	return t.db.failed(t.ctx, "making a temporary table", err)
 }
 
 func (p *plan) arrivals() string { return catalog.Quote(p.target.Database) + "." + arrivals }

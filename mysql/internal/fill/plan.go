@@ -26,7 +26,8 @@ type plan struct {
 	recorded [][]string // the loads and parts of the table in the ledger
 	clear    bool       // the existing rows are removed
 
-	keys []foreignKeyOf // that the sink checks itself
+	keys   []foreignKeyOf // that the sink checks itself
+	direct bool           // into the table, since the server refuses the temporary one
 
 	createSQL string   // makes the table; "" if it exists
 	omitted   []string // of the definition

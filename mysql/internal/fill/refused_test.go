@@ -326,3 +326,20 @@ func TestPlan(t *testing.T) {
 		expect(t, database, "SHOW TABLES", "t")
 	})
 }
+
+// TestConflictNextNumber loads NULL for the next number of AUTO_INCREMENT, with rows that are in conflict and others.
+func TestConflictNextNumber(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (id bigint unsigned AUTO_INCREMENT PRIMARY KEY, code int UNIQUE);"+
+		"INSERT INTO t VALUES (7, 70)")
+	db := open(t, database)
+	ignore := sink.Filling{Existing: sink.Append, Conflict: sink.Ignore}
+	if err := fillRows(t, db, ignore, "- 70", "7 71"); err != nil {
+		t.Error(err)
+	}
+	update := sink.Filling{Existing: sink.Append, Conflict: sink.Update, Key: []string{"id"}}
+	if err := fillRows(t, db, update, "7 72", "- 80"); err != nil {
+		t.Error(err)
+	}
+	expect(t, database, "SELECT code, id > 7 FROM t ORDER BY id", "72 0", "80 1")
+}

@@ -122,7 +122,9 @@ func (t *table) checkKeys() error {
 // update can take from a row what others refer to, and a row that is ignored may refer to none.
 func (t *table) checkArrivals() error {
 	arrived := func(name string) bool {
-		return slices.ContainsFunc(t.columns, func(c column) bool { return catalog.Quote(c.Name) == name })
+		return slices.ContainsFunc(t.columns, func(c column) bool {
+			return catalog.Quote(c.Name) == name && !c.Numbered
+		})
 	}
 	for _, key := range t.keys {
 		if !t.db.isSame(key.table, t.target) {
@@ -130,7 +132,7 @@ func (t *table) checkArrivals() error {
 		}
 		rows := t.arrivals()
 		if slices.ContainsFunc(key.columns, func(name string) bool { return !arrived(name) }) {
-			rows = key.table.SQL() // a default may refer to a row
+			rows = key.table.SQL() // a default, or the next number, may refer to a row
 		}
 		if err := t.checkKey(key, rows); err != nil {
 			return err

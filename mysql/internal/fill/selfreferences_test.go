@@ -151,6 +151,59 @@ func TestSelfReferencesConflicts(t *testing.T) {
 	}
 }
 
+// TestSelfReferencesWithoutTemporary commits rows that refer to each other part by part, by a user who may not make a
+// temporary table: all rows are looked at then.
+func TestSelfReferencesWithoutTemporary(t *testing.T) {
+	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{})
+	database := server.NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (id int PRIMARY KEY, up int, CONSTRAINT up FOREIGN KEY (up) REFERENCES t (id));"+
+		"CREATE USER writer@localhost; GRANT SELECT, INSERT, DELETE, CREATE, ALTER ON "+database.Name+
+		".* TO writer@localhost")
+	db := openURL(t, strings.Replace(database.URL(), "root@", "writer@", 1))
+	filling := sink.Filling{EachPart: true, Ledger: &sink.Ledger{Table: "ledger", Load: "1"}}
+	table, loader := begin(t, db, filling)
+	if err := loader.Load(texts("1 2", "2 1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := loader.EndPart(sink.Part{Name: "a", Rows: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := loader.Load(texts("3 4")); err != nil {
+		t.Fatal(err)
+	}
+	err := loader.EndPart(sink.Part{Name: "b", Rows: 1})
+	if row, ok := errors.AsType[*sink.RowError](err); !ok || row.Constraint != "up" {
+		t.Error(err)
+	}
+	if err := table.Discard(); err != nil {
+		t.Error(err)
+	}
+	expect(t, database, "SELECT * FROM t ORDER BY id", "1 2", "2 1")
+}
+
+// TestSelfReferencesNextNumber commits rows with NULL for the next number of AUTO_INCREMENT part by part.
+func TestSelfReferencesNextNumber(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (id bigint unsigned AUTO_INCREMENT PRIMARY KEY, up bigint unsigned,"+
+		" CONSTRAINT up FOREIGN KEY (up) REFERENCES t (id))")
+	table, loader := begin(t, open(t, database), sink.Filling{
+		EachPart: true, Ledger: &sink.Ledger{Table: "ledger", Load: "1"},
+	})
+	if err := loader.Load(texts("7 8", "- 7", "18446744073709551614 -")); err != nil {
+		t.Fatal(err)
+	}
+	if err := loader.EndPart(sink.Part{Name: "a", Rows: 3}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, database, "SELECT * FROM t ORDER BY id", "7 8", "8 7", "18446744073709551614 ")
+}
+
 // TestSelfReferencesBinary names a key of binary data that refers to none by its digits.
 func TestSelfReferencesBinary(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)

@@ -94,8 +94,8 @@ func (t *table) begin() error {
 		}
 	}
 	if t.arrives() {
-		if err := t.db.conn.Exec(t.ctx, t.arrivalsSQL()); err != nil {
-			return t.db.failed(t.ctx, "making a temporary table", err)
+		if err := t.makeArrivals(); err != nil {
+			return err
 		}
 	}
 	if err := t.uncheck(); err != nil {
