@@ -217,18 +217,7 @@ func (t *filling) loadAll(ctx context.Context) error {
 	if len(t.job.pieces) == 1 && t.plan.Filling.Ledger == nil {
 		return t.lane(ctx, t.workers)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var lanes sync.WaitGroup
-	for i := range t.workers {
-		lanes.Go(func() {
-			if err := t.lane(ctx, t.workers[i:i+1]); err != nil {
-				cancel(err)
-			}
-		})
-	}
-	lanes.Wait()
-	return context.Cause(ctx)
+	return atOnce(ctx, t.workers, func(ctx context.Context, w *worker) error { return t.lane(ctx, []*worker{w}) })
 }
 
 // lane loads pieces as long as there are any.
