@@ -171,7 +171,7 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// home returns the name that a package has in the table dependencies: those of the program share one.
+// home returns the name of a package in the table dependencies. All packages of the program have the same.
 func home(dir string) string {
 	if covers(program, dir) {
 		return program

@@ -28,7 +28,7 @@ func OutputTo(w *command.Work, r *command.WorkReport, output string, force bool,
 	return CheckOutput(output, force)
 }
 
-// WithOwnIdentity adds the file of the own identity to those that must not be overwritten.
+// WithOwnIdentity adds the user's own identity file to the files that must not be overwritten.
 func WithOwnIdentity(files []string) []string {
 	if own, err := keyfile.DefaultPath(); err == nil {
 		files = append(files, own)

@@ -52,7 +52,7 @@ type engine interface {
 	// passwordFile says where passwords belong.
 	passwordFile() string
 
-	// files are those that the address leads to.
+	// files returns the files that opening the address reads, so that no output overwrites them.
 	files(address string) []string
 
 	// hints says what to try after an error that tells more than that the database cannot be reached, or nil.
@@ -180,7 +180,7 @@ func (d Database) Explain(err error) error {
 	return err
 }
 
-// unavailableHints are those of a server that cannot be reached, or nil.
+// unavailableHints says what to try if a server cannot be reached, or returns nil.
 func unavailableHints(err error) []string {
 	if errors.Is(err, sink.ErrReadOnly) || !errors.Is(err, source.ErrUnavailable) {
 		return nil

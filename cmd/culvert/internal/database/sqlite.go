@@ -17,7 +17,7 @@ import (
 
 type sqliteEngine struct{}
 
-// fileNameExtensions are those that make a file name a SOURCE by itself.
+// fileNameExtensions end the names of files that are databases without "sqlite:" before them.
 var fileNameExtensions = []string{".db", ".sqlite", ".sqlite3"}
 
 // isFileName reports whether an argument names a database file without saying sqlite.

@@ -33,7 +33,7 @@ func FuzzDecodeContext(f *testing.F) {
 	f.Add([]byte(`{"url":"nats://host","creds":"~/user.creds","nsc":""}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if c, err := decodeContext(text); err == nil {
-			// A user who is none would be one whom the server lets in without a password.
+			// Without its user, a context would connect as nobody.
 			if user := c.user(); user == nil && (c.User != "" || c.Token != "") {
 				t.Errorf("%q has no user", text)
 			}
