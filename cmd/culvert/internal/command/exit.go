@@ -48,7 +48,7 @@ func ExitCode(err error) int {
 	case Is[*secureconn.PeerError](err):
 		return ExitIntegrity
 	case errors.Is(err, source.ErrUnavailable), errors.Is(err, secureconn.ErrRefused),
-		errors.Is(err, place.ErrRefused) && !errors.Is(err, transfer.ErrPartial):
+		errors.Is(err, place.ErrRefused) && !errors.Is(err, transfer.ErrPartial) && !IsFull(err):
 		return ExitSource
 	case Is[*age.NoIdentityMatchError](err), errors.Is(err, ErrNoIdentity), errors.Is(err, keyfile.ErrPassphrase),
 		errors.Is(err, wal.ErrKey):

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"syscall"
 	"testing"
 
 	"filippo.io/age"
@@ -59,6 +60,10 @@ func TestExitCode(t *testing.T) {
 		{fmt.Errorf("%w: %w", fileservice.ErrUnreachable, secureconn.ErrRefused), 10},
 		{fileservice.ErrRefused, 10},
 		{fmt.Errorf("%w: %w", transfer.ErrPartial, fileservice.ErrRefused), 3},
+		{fmt.Errorf("%w: %w", fileservice.ErrRefused, syscall.ENOSPC), 1},
+		{fmt.Errorf("%w: %w", fileservice.ErrRefused, syscall.EDQUOT), 1},
+		{fmt.Errorf("%w: %w: %w", transfer.ErrPartial, fileservice.ErrRefused, syscall.ENOSPC), 3},
+		{syscall.ENOSPC, 1},
 		{transfer.ErrPartial, 3},
 		{fileservice.ErrChanged, 1},
 		{ErrInterrupted, 130},

@@ -8,10 +8,13 @@ import (
 	"syscall"
 )
 
+// IsFull reports whether an error is a disk without room, of this machine or of a server, or a quota.
+func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
 // WithOutputHint says what to try if there is no place for an output.
 func WithOutputHint(err error) error {
 	switch {
-	case errors.Is(err, syscall.ENOSPC):
+	case IsFull(err):
 		return WithHint(err, "make room, or choose another place with -o FILE")
 	case errors.Is(err, os.ErrPermission):
 		return WithHint(err, "choose another place with -o FILE, or change the permissions")

@@ -383,7 +383,7 @@ func (t *fileTransfer) hint(err error) error {
 	case errors.Is(err, fileservice.ErrBusy):
 		return command.WithHint(err,
 			"wait until the other transfer has ended; then "+t.toResume())
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+	case command.IsFull(err):
 		where := "here"
 		if t.writes {
 			where = "there"
