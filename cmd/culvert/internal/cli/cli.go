@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"syscall"
 	"time"
@@ -30,12 +29,7 @@ const graceful = time.Second
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &command.App{Stdin: stdin, Stdout: stdout, Stderr: stderr, Console: ui.NewConsole(stderr)}
 	a.Console.Redact = a.Secrets.Redact
-	if os.Getenv("GOGC") == "" {
-		// The buffers of a command are made once and used again, and little else is allocated. To collect that early
-		// costs nothing, and keeps the peak of memory close to what is in use.
-		debug.SetGCPercent(25)
-	}
-
+	command.CollectEarly()
 	ctx, forced, stop := interruptible(context.Background(), a)
 	defer stop()
 	done := make(chan error, 1)

@@ -5,9 +5,30 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 )
+
+// TestCollectEarly makes garbage until the collector has run, which changes its share.
+func TestCollectEarly(t *testing.T) {
+	t.Setenv("GOGC", "")
+	in := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/cycles/total:gc-cycles"}}
+	defer debug.SetGCPercent(debug.SetGCPercent(usualPercent))
+	CollectEarly()
+	metrics.Read(in)
+	before := in[1].Value.Uint64()
+	for in[0].Value.Uint64() != earlyPercent {
+		if in[0].Value.Uint64() != usualPercent {
+			t.Fatalf("the share is %d %%", in[0].Value.Uint64())
+		}
+		sha256.Sum256(make([]byte, 1<<20))
+		metrics.Read(in)
+	}
+	if in[1].Value.Uint64() == before {
+		t.Error("the share has changed before a collection")
+	}
+}
 
 // TestCollectEvery runs a process that has much in use, and makes a great deal of garbage. Neither may its memory grow
 // by much more than the room, nor may it collect much more often.
