@@ -14,13 +14,13 @@ import (
 
 // exportTables exports tables in one of the two ways, and returns the manifest.
 func exportTables(
-	t *testing.T, plan export.Plan, src source.Source, inParts bool, names ...string,
+	t *testing.T, plan export.Plan, src source.Source, parted bool, names ...string,
 ) (*manifest.Manifest, error) {
 	t.Helper()
 	to := newShelf()
 	var err error
-	if inParts {
-		_, err = plan.TablesInParts(t.Context(), to, src, names, 1<<20)
+	if parted {
+		_, err = inParts(plan, 1<<20).Tables(t.Context(), to, src, names)
 	} else {
 		_, err = plan.Tables(t.Context(), to, src, names)
 	}
@@ -36,15 +36,15 @@ func TestDefinitions(t *testing.T) {
 	src := database(t, `CREATE TABLE a (id INTEGER PRIMARY KEY, "<title>" TEXT NOT NULL DEFAULT 'x');
 		CREATE INDEX i ON a ("<title>"); INSERT INTO a (id) VALUES (1), (2);
 		CREATE TABLE b (x); CREATE VIEW v AS SELECT 1`)
-	for _, inParts := range []bool{false, true} {
-		m, err := exportTables(t, export.Plan{Unencrypted: true}, src, inParts, "a", "b", "v")
+	for _, parted := range []bool{false, true} {
+		m, err := exportTables(t, export.Plan{Unencrypted: true}, src, parted, "a", "b", "v")
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, table := range m.Tables {
 			want, err := source.Define(t.Context(), src, table.Name)
 			if err != nil || want == nil || !reflect.DeepEqual(table.Definition, want) {
-				t.Errorf("in parts %v: definition %+v, want %+v, error %v", inParts, table.Definition, want, err)
+				t.Errorf("in parts %v: definition %+v, want %+v, error %v", parted, table.Definition, want, err)
 			}
 		}
 	}
@@ -67,14 +67,14 @@ func (undefined) Define(_ context.Context, table string) (*source.Definition, er
 
 func TestDefinitionFails(t *testing.T) {
 	src := undefined{&cuttable{schema: schema{"a": {rows: 10}, "broken": {rows: 10}, "b": {rows: 10}}}}
-	for _, inParts := range []bool{false, true} {
-		m, err := exportTables(t, export.Plan{Unencrypted: true}, src, inParts, "a", "broken", "b")
+	for _, parted := range []bool{false, true} {
+		m, err := exportTables(t, export.Plan{Unencrypted: true}, src, parted, "a", "broken", "b")
 		if partial, ok := errors.AsType[*export.PartialError](err); !ok || partial.Failed != 1 {
-			t.Errorf("in parts %v: error %v", inParts, err)
+			t.Errorf("in parts %v: error %v", parted, err)
 		}
 		for i, table := range m.Tables {
 			if failed := table.Error != ""; failed != (i == 1) || table.Definition != nil {
-				t.Errorf("in parts %v: %+v", inParts, table)
+				t.Errorf("in parts %v: %+v", parted, table)
 			}
 		}
 	}

@@ -45,11 +45,14 @@
 //
 // # Parts
 //
-// [Plan.TablesInParts] writes each table in parts, if the source can cut tables (a [source.Parter]): ranges of its
+// With a PartSize, each table is written in parts, if the source can cut tables (a [source.Parter]): ranges of its
 // rows, each in a file of its own that begins with the header. If sessions can share the snapshot of the source (a
 // [source.Sharer]), several write parts at the same time. [Directory.Open] and [Directory.ReaderAt] read all parts of a
-// table as one text. [Plan.Part] writes a single part, and [Plan.JoinParts] makes the entry of a table from its parts,
-// so that parts can also be written by other processes.
+// table as one text.
+//
+// An export of several tables has four steps, which package workers takes too, with other processes for the third:
+// [Plan.Outline] looks up a table and cuts it, [Plan.MakeRoom] removes an earlier export or refuses to, [Plan.Part]
+// writes a part, and [Plan.Entry] makes the entry of a table in the manifest from its files.
 //
 // # Manifest
 //

@@ -13,10 +13,10 @@ import (
 )
 
 // A table in parts is read as one.
-func ExamplePlan_TablesInParts() {
+func ExamplePlan_Tables_parts() {
 	withBackup(func(backup place.Place, src source.Source) error {
-		plan := export.Plan{Compression: export.None, Unencrypted: true}
-		stats, err := plan.TablesInParts(context.Background(), backup, src, []string{"orders"}, 64<<20)
+		plan := export.Plan{Compression: export.None, Unencrypted: true, PartSize: 64 << 20}
+		stats, err := plan.Tables(context.Background(), backup, src, []string{"orders"})
 		if err != nil {
 			return err
 		}
@@ -43,8 +43,8 @@ func ExamplePlan_TablesInParts() {
 // A table in parts can be read from the middle, too.
 func ExampleDirectory_ReaderAt() {
 	withBackup(func(backup place.Place, src source.Source) error {
-		plan := export.Plan{Compression: export.None, Unencrypted: true}
-		if _, err := plan.TablesInParts(context.Background(), backup, src, []string{"orders"}, 64<<20); err != nil {
+		plan := export.Plan{Compression: export.None, Unencrypted: true, PartSize: 64 << 20}
+		if _, err := plan.Tables(context.Background(), backup, src, []string{"orders"}); err != nil {
 			return err
 		}
 		written, err := export.OpenDirectory(backup)

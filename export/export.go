@@ -68,6 +68,10 @@ type Plan struct {
 	// a query always keep their order.
 	Ordered bool
 
+	// PartSize, if not zero, has several tables, or one of them, written in parts of about so many bytes, as stored by
+	// the database. The source must be a source.Parter.
+	PartSize int64
+
 	// FailFast ends an export of several tables when one fails.
 	FailFast bool
 
@@ -78,7 +82,7 @@ type Plan struct {
 	Overwrite bool
 
 	// Selection is the part of a table to export. The source must be a source.Selector. Exports of several tables, and
-	// of queries, must not have one.
+	// of queries, must not have one; Tables accepts one, without a limit, for a single table in parts.
 	Selection source.Selection
 
 	// Progress, if not nil, counts while an export runs.
@@ -205,7 +209,7 @@ type work struct {
 	open   func(context.Context) (source.Rows, error)
 	divide bool              // several connections may read
 	share  share             // among several tables
-	part   bool              // of a table, while others may be written
+	part   *source.Part      // that is read, while others may be; nil if all rows are
 	codec  *compress.Encoder // or nil; for a small table, a new one would take most of the time
 }
 
@@ -263,7 +267,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		cancel:   cancel,
 		stats:    stats,
 
-		part:      w.part,
+		part:      w.part != nil,
 		frameSize: p.frameSize(),
 	}
 	if p.Unencrypted {
@@ -312,7 +316,7 @@ func (p *Plan) begin(w work, rows source.Rows) (*Progress, error) {
 	switch {
 	case p.Progress == nil:
 		return new(Progress), nil
-	case w.part:
+	case w.part != nil:
 		return p.Progress, nil
 	}
 	return p.Progress, p.Progress.begin(w.share, rows)

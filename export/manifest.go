@@ -2,11 +2,10 @@ package export
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,37 +25,23 @@ func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 	return m
 }
 
-// writeManifestOf writes the manifest of tables, whose statistics are in the same order. The snapshot does not hold the
-// tables that are outside.
-func (p *Plan) writeManifestOf(
-	ctx context.Context, to place.Place, m *manifest.Manifest, all []TableStats, outside []string,
-) error {
-	for i := range all {
-		t := &all[i]
-		if t.Outside = slices.Contains(outside, t.Name); t.Outside && t.Err == nil {
-			m.Consistent = false
-			m.Tables[i].Snapshot = manifest.NoSnapshot
+// Entry returns the entry of the manifest for a table of which all files are written, in the order of their ranges.
+func (p *Plan) Entry(o *Outline, files []manifest.Part) (manifest.Table, error) {
+	for i := range files {
+		if files[i].File == "" {
+			return manifest.Table{}, fmt.Errorf("export: part %d is not written", i+1)
 		}
 	}
-	return p.WriteManifest(ctx, to, m)
-}
-
-// entry returns the entry of a table that is in one file, or whose export failed.
-func (p *Plan) entry(t *TableStats) (manifest.Table, error) {
-	if t.Err != nil {
-		return manifest.FailedTable(t.Name, t.Err), nil
-	}
-	header, err := p.headerSize(t.Columns)
+	header, err := p.headerSize(o.Columns)
 	if err != nil {
 		return manifest.Table{}, err
 	}
-	entry := manifest.NewTable(t.Name, t.Columns)
-	entry.HeaderBytes, entry.Readers, entry.Definition = header, t.Readers, t.definition
-	entry.Parts = []manifest.Part{{
-		File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out, SHA256: hex.EncodeToString(t.SHA256[:]),
-		Sum: t.Sum.String(), Untold: manifest.ValidNames(t.Untold),
-	}}
-	return entry, entry.AddUp()
+	t := manifest.NewTable(o.Table, o.Columns)
+	t.Where, t.HeaderBytes, t.Definition, t.Parts = p.Selection.Where, header, o.Definition, files
+	if o.Outside {
+		t.Snapshot = manifest.NoSnapshot
+	}
+	return t, t.AddUp()
 }
 
 // MakeRoom ensures that the place has neither the journal of an export by several workers that was not finished, nor a

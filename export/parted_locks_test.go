@@ -20,7 +20,7 @@ func TestPartsLocked(t *testing.T) {
 	}
 	plan := export.Plan{Unencrypted: true, Jobs: 4, Progress: new(export.Progress)}
 	to := newShelf()
-	all, err := plan.TablesInParts(t.Context(), to, shared{db}, []string{"a", "b", "c"}, 10)
+	all, err := inParts(plan, 10).Tables(t.Context(), to, shared{db}, []string{"a", "b", "c"})
 	partial, ok := errors.AsType[*export.PartialError](err)
 	if !ok || partial.Failed != 1 || !errors.Is(all[1].Err, source.ErrLocked) {
 		t.Fatalf("%+v, error %v", all, err)
@@ -64,7 +64,7 @@ func TestPostgresPartsBehindChange(t *testing.T) {
 	go func() {
 		defer close(ended)
 		plan := export.Plan{Unencrypted: true, Compression: export.None, Jobs: 3}
-		all, err = plan.TablesInParts(t.Context(), files, db, []string{"first", "t"}, 2<<20)
+		all, err = inParts(plan, 2<<20).Tables(t.Context(), files, db, []string{"first", "t"})
 	}()
 	<-begun
 	if err := changeWaits("ALTER TABLE t ADD late int")(f); err != nil {

@@ -109,6 +109,12 @@ func filesOf(to *shelf) fstest.MapFS {
 	return files
 }
 
+// inParts returns a plan that writes parts of about size bytes.
+func inParts(plan export.Plan, size int64) *export.Plan {
+	plan.PartSize = size
+	return &plan
+}
+
 // TestParts exports tables in parts and compares them, as one, with the tables.
 func TestParts(t *testing.T) {
 	identity := newIdentity(t)
@@ -127,7 +133,7 @@ func TestParts(t *testing.T) {
 					Format: f, Compression: c, Jobs: 3, Recipients: []age.Recipient{identity.Recipient()},
 					Progress: new(export.Progress),
 				}
-				all, err := plan.TablesInParts(t.Context(), to, src, names, 7000)
+				all, err := inParts(plan, 7000).Tables(t.Context(), to, src, names)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -230,7 +236,7 @@ func TestPartsFail(t *testing.T) {
 	}
 	plan := export.Plan{Unencrypted: true, Jobs: 4, Progress: new(export.Progress)}
 	to := newShelf()
-	all, err := plan.TablesInParts(t.Context(), to, shared{db}, []string{"a", "denied", "b"}, 10)
+	all, err := inParts(plan, 10).Tables(t.Context(), to, shared{db}, []string{"a", "denied", "b"})
 	partial, ok := errors.AsType[*export.PartialError](err)
 	if !ok || partial.Failed != 2 || !errors.Is(all[0].Err, errFull) || !errors.Is(all[1].Err, errDenied) {
 		t.Fatalf("%+v, error %v", all, err)
@@ -250,7 +256,7 @@ func TestPartsFail(t *testing.T) {
 
 	plan.FailFast = true
 	to = newShelf()
-	all, err = plan.TablesInParts(t.Context(), to, db, []string{"b", "a"}, 10)
+	all, err = inParts(plan, 10).Tables(t.Context(), to, db, []string{"b", "a"})
 	if !errors.Is(err, errFull) || len(all) != 1 || all[0].Name != "b" ||
 		slices.Contains(to.names(), manifest.Name) {
 		t.Errorf("fail fast: %+v, error %v, files %q", all, err, to.names())
@@ -268,7 +274,7 @@ func TestPartsStopped(t *testing.T) {
 	} {
 		to := newShelf()
 		fail(to)
-		_, err := plan.TablesInParts(t.Context(), to, db, []string{"a"}, 10)
+		_, err := inParts(plan, 10).Tables(t.Context(), to, db, []string{"a"})
 		if _, partial := errors.AsType[*export.PartialError](err); !errors.Is(err, errFull) || partial ||
 			slices.Contains(to.names(), manifest.Name) {
 			t.Errorf("%s: error %v, files %q", what, err, to.names())
@@ -276,7 +282,7 @@ func TestPartsStopped(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := plan.TablesInParts(ctx, newShelf(), db, []string{"a"}, 10); !errors.Is(err, context.Canceled) {
+	if _, err := inParts(plan, 10).Tables(ctx, newShelf(), db, []string{"a"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
 	}
 }
@@ -299,7 +305,7 @@ func TestPartsRefused(t *testing.T) {
 			export.Plan{Unencrypted: true, Selection: source.Selection{Where: "x"}}, db, []string{"a", "b"},
 		},
 	} {
-		if _, err := test.plan.TablesInParts(t.Context(), to, test.src, test.names, 10); err == nil {
+		if _, err := inParts(test.plan, 10).Tables(t.Context(), to, test.src, test.names); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}
@@ -311,11 +317,11 @@ func TestPartsRefused(t *testing.T) {
 		t.Errorf("files %q", to.names())
 	}
 	to.files[manifest.EncryptedName] = nil
-	if _, err := plan.TablesInParts(t.Context(), to, db, []string{"a"}, 10); !errors.Is(err, fs.ErrExist) {
+	if _, err := inParts(plan, 10).Tables(t.Context(), to, db, []string{"a"}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("beside a manifest: %v", err)
 	}
 	plan.Overwrite = true
-	if _, err := plan.TablesInParts(t.Context(), to, db, []string{"a"}, 10); err != nil {
+	if _, err := inParts(plan, 10).Tables(t.Context(), to, db, []string{"a"}); err != nil {
 		t.Errorf("over a manifest: %v", err)
 	}
 }
@@ -325,7 +331,7 @@ func TestPartsDamaged(t *testing.T) {
 	db := &cuttable{schema: schema{"a": {rows: 2000}, "b": {rows: 2000}}}
 	to := newShelf()
 	plan := export.Plan{Unencrypted: true}
-	if _, err := plan.TablesInParts(t.Context(), to, db, []string{"a", "b"}, 1000); err != nil {
+	if _, err := inParts(plan, 1000).Tables(t.Context(), to, db, []string{"a", "b"}); err != nil {
 		t.Fatal(err)
 	}
 	const second = "a/000002.csv.zst"
@@ -370,7 +376,7 @@ func TestPartsDamaged(t *testing.T) {
 	}
 }
 
-// TestPartsMemory holds an export in parts to the formula of TablesInParts, beyond what the process had before.
+// TestPartsMemory holds an export in parts to the formula of Tables, beyond what the process had before.
 func TestPartsMemory(t *testing.T) {
 	const sessions = 4
 	rows := testkit.Fewer(1_000_000)
@@ -379,7 +385,7 @@ func TestPartsMemory(t *testing.T) {
 	testkit.MemoryCeiling(t, program+sessions*15<<20, func() {
 		db := shared{&cuttable{schema: schema{"a": {rows: rows}}, most: sessions}}
 		plan := export.Plan{Recipients: []age.Recipient{identity.Recipient()}, Jobs: sessions}
-		all, err := plan.TablesInParts(t.Context(), discards{newShelf()}, db, []string{"a"}, int64(rows/50))
+		all, err := inParts(plan, int64(rows/50)).Tables(t.Context(), discards{newShelf()}, db, []string{"a"})
 		if err != nil || all[0].Rows != int64(rows) || all[0].Readers != sessions {
 			t.Errorf("%+v, error %v", all, err)
 		}

@@ -103,7 +103,7 @@ func TestPostgresParts(t *testing.T) {
 		return to.Create(ctx, name)
 	}}
 	plan := export.Plan{Unencrypted: true, Jobs: 3}
-	all, err := plan.TablesInParts(t.Context(), files, db, []string{"large", "small"}, 1<<20)
+	all, err := inParts(plan, 1<<20).Tables(t.Context(), files, db, []string{"large", "small"})
 	if err != nil {
 		t.Fatal(err)
 	}

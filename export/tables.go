@@ -2,15 +2,16 @@ package export
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
-	"io"
-	"slices"
+	"io/fs"
 	"strings"
+	"sync"
+	"sync/atomic"
 
-	"culvert/internal/compress"
+	"golang.org/x/sync/errgroup"
+
+	"culvert/internal/rowsum"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -20,13 +21,10 @@ import (
 type TableStats struct {
 	Stats
 	Name    string          // of the table
-	File    string          // the name of its file
+	File    string          // the name of its file, or of the directory of its parts
 	Columns []source.Column // of the table
-	SHA256  [sha256.Size]byte
-	Parts   []manifest.Part // of a table in parts, instead of SHA256; File is the name of their directory
+	Parts   []manifest.Part // its files; one, unless the plan has a PartSize
 	Err     error           // why there is no file
-
-	definition *source.Definition // nil if it is not known
 }
 
 // PartialError reports that some of several tables could not be exported. The others are complete, and the manifest is
@@ -39,73 +37,62 @@ func (e *PartialError) Error() string {
 	return fmt.Sprintf("export: %d of %d tables failed", e.Failed, e.Tables)
 }
 
-// Tables writes each table to a file of its own, one table after the other, and then the manifest. Each table is read
-// by as many connections as with Table. [manifest.FileNames] returns the names of the files.
+// Tables writes each table to a file of its own, and then the manifest. [manifest.FileNames] returns the names of the
+// files. One table is written after the other, each read by as many connections as with Table.
 //
-// All tables are looked up before anything is written, and an unknown name ends the export. If a table fails later, the
-// others are still exported, unless FailFast is set, and the error is a [*PartialError]. A lost database
-// ([source.ErrUnavailable]), the end of the context and an error of the place stop the export. Then there is no
-// manifest, and the result has only the tables whose files are complete.
+// With a PartSize, each table is written in parts, whose files are in a directory of the table and have the names that
+// [manifest.PartFile] returns. If the source is a [source.Sharer], up to Jobs sessions, at most 16, read parts at the
+// same time, each with one job. Otherwise the parts are written one after the other, with all jobs. A session that
+// fails with [source.ErrLocked] leaves the rest of the table to the others, and the first one reads what none has read.
+// N sessions take at most
+//
+//	N × (20 MiB + max(32 MiB, 2 × the largest row) if there are rows of more than about 1 MiB)
+//
+// All tables are looked up before anything is written. An unknown name ends the export, and with FailFast any table
+// that cannot be looked up. If a table fails, the others are still exported, unless FailFast is set, and the error is a
+// [*PartialError]. The files of its other parts are removed. A lost database ([source.ErrUnavailable]), the end of the
+// context and an error of the place stop the export. Then there is no manifest, and the result has only the tables
+// whose files are complete.
 //
 // If a manifest exists, or the journal of an export by several workers that was not finished, the error wraps
-// [fs.ErrExist]. With Overwrite, they are removed before the first file is written.
-// If several exports without Overwrite write the same tables to one place, the one that completes the first file goes
-// on, and the others fail with such an error.
+// [fs.ErrExist]. With Overwrite, they are removed before the first file is written, and files of the earlier export
+// that have other names remain. If several exports without Overwrite write the same tables to one place, the one that
+// completes the first file goes on, and the others fail with such an error; of exports in parts, all may fail.
 func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, names []string) ([]TableStats, error) {
-	if err := p.checkTables(names); err != nil {
+	if err := p.checkTables(names, src); err != nil {
 		return nil, err
 	}
 	description, err := source.Describe(ctx, src)
 	if err != nil {
 		return nil, err
 	}
-	list := p.NewManifest(description)
-	outside, err := source.OutsideSnapshot(ctx, src, names)
-	if err != nil {
+	t := &tables{plan: p, to: to, list: p.NewManifest(description), all: make([]table, len(names))}
+	if err := t.lookUp(ctx, src, names); err != nil {
 		return nil, err
 	}
-	shares, err := p.survey(ctx, src, names)
-	if err != nil {
+	if err := p.MakeRoom(ctx, to); err != nil {
 		return nil, err
 	}
-	t := &tables{plan: p, src: src, ctx: ctx, to: to, all: make([]TableStats, len(names)), codec: p.compressor()}
-	fileNames := manifest.FileNames(names, p.Extension())
-	for i, name := range names {
-		t.all[i] = TableStats{Name: name, File: fileNames[i], Err: errStopped}
-	}
-	if err := t.run(shares); err != nil {
+	if err := t.write(ctx, src); err != nil {
 		return t.complete(), err
 	}
-
-	failed := 0
-	for i := range t.all {
-		entry, err := p.entry(&t.all[i])
-		if err != nil {
-			return t.complete(), err
-		}
-		list.Tables = append(list.Tables, entry)
-		if t.all[i].Err != nil {
-			failed++
-		}
-	}
-	if err := p.writeManifestOf(ctx, to, list, t.all, outside); err != nil {
-		return t.complete(), err
-	}
-	if failed > 0 {
-		return t.all, &PartialError{Failed: failed, Tables: len(names)}
-	}
-	return t.all, nil
+	return t.finish(ctx)
 }
 
-func (p *Plan) checkTables(names []string) error {
+func (p *Plan) checkTables(names []string, src source.Source) error {
 	if err := p.checkRecipients(); err != nil {
 		return err
 	}
-	if len(names) == 0 {
-		return errors.New("export: no tables")
+	if _, ok := src.(source.Parter); !ok && p.PartSize > 0 {
+		return errNoParts
 	}
-	if !p.Selection.IsZero() {
+	switch {
+	case len(names) == 0:
+		return errors.New("export: no tables")
+	case !p.Selection.IsZero() && (len(names) > 1 || p.PartSize == 0):
 		return errors.New("export: several tables cannot have a selection")
+	case p.Selection.Limit > 0:
+		return errors.New("export: an export in parts cannot have a limit")
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -117,76 +104,39 @@ func (p *Plan) checkTables(names []string) error {
 	return nil
 }
 
+// tables is an export of several tables under way: they are looked up and cut into tasks, each of which is a file. One
+// session does them one after the other, or several do at the same time. The manifest is made of the files.
+type tables struct {
+	plan     *Plan
+	to       place.Place
+	list     *manifest.Manifest
+	all      []table
+	sessions *sessions
+	commits  commits
+
+	mu   sync.Mutex // of what tables know of files that end
+	left []task     // for the first session, since others did not get the lock
+}
+
+type table struct {
+	outline Outline
+	share   share // of a table in one file
+	stats   TableStats
+	files   []manifest.Part // those that are not complete have no name
+
+	refused map[int]bool // sessions that did not get the lock
+}
+
+// task is a file that a session must write.
+type task struct {
+	table  *table
+	number int // of the part, from 0
+	weight int64
+}
+
 // stops reports whether no other table can be read after an error.
 func stops(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || errors.Is(err, source.ErrUnavailable))
-}
-
-// tables is an export of several tables under way. While one is exported, the files of earlier ones are committed.
-type tables struct {
-	plan  *Plan
-	src   source.Source
-	ctx   context.Context
-	to    place.Place
-	all   []TableStats
-	begun bool // there is no manifest
-
-	// alone: a file is complete. Until then, another export to the same place may take the first name. If this one went
-	// on meanwhile, each of the two could take names from the other, and both would fail.
-	alone bool
-
-	commits []commit // under way, the oldest first
-	codec   *compress.Encoder
-}
-
-const (
-	// maxCommits bounds the files that wait for the disk at the same time. A file system often combines concurrent
-	// syncs.
-	maxCommits = 8
-
-	// maxWaiting bounds what these files may have in memory: a place such as a bucket sends files of up to heldOfFile
-	// only when they are committed.
-	maxWaiting = 16 << 20
-	heldOfFile = 8 << 20
-)
-
-// commit is the commit of a file.
-type commit struct {
-	of     *TableStats
-	held   int64 // bytes that may be in memory until it ends
-	result chan error
-}
-
-// run exports all tables. It returns the error that stopped the export.
-func (t *tables) run(shares []share) error {
-	for i := range t.all {
-		one := &t.all[i]
-		out := &output{name: one.File, sum: sha256.New()}
-		stats, err := t.export(out, one, shares[i])
-		if t.plan.Progress != nil {
-			t.plan.Progress.end(stats, err)
-		}
-		if err == nil {
-			one.Stats = stats
-			if err = t.makeRoom(heldOf(one)); err != nil {
-				return errors.Join(err, out.discard(), t.settle(0))
-			}
-			out.sum.Sum(one.SHA256[:0])
-			t.commit(one, out.file)
-			if !t.alone {
-				if err = t.settle(0); err != nil {
-					return err
-				}
-				t.alone = true
-			}
-			continue
-		}
-		one.Columns, one.definition, one.Err = nil, nil, err
-		if discardErr := out.discard(); discardErr != nil || out.err != nil || stops(t.ctx, err) || t.plan.FailFast {
-			return errors.Join(aboutTable(one, err), discardErr, t.settle(0))
-		}
-	}
-	return t.settle(0)
 }
 
 // aboutTable adds the name of the table to an error that does not have it.
@@ -198,114 +148,258 @@ func aboutTable(one *TableStats, err error) error {
 	return fmt.Errorf("export: table %q: %w", one.Name, err)
 }
 
-// export writes one table. The file is not begun before the database has accepted to read the table.
-func (t *tables) export(out *output, one *TableStats, of share) (Stats, error) {
-	var err error
-	if one.definition, err = source.Define(t.ctx, t.src, one.Name); err != nil {
-		return Stats{}, err
-	}
-	open := t.plan.table(t.src, one.Name)
-	begin := func(ctx context.Context) (source.Rows, error) {
-		rows, err := open(ctx)
-		if err != nil {
-			return nil, err
-		}
-		one.Columns = slices.Clone(rows.Columns())
-		if out.file, out.err = t.create(one.File); out.err != nil {
-			return nil, errors.Join(out.err, rows.Close())
-		}
-		return rows, nil
-	}
-	return t.plan.run(t.ctx, work{dst: out, open: begin, divide: !t.plan.Ordered, share: of, codec: t.codec})
-}
-
-// create begins a file. Before the first one, it ensures that there is neither a manifest nor a journal, which
-// would list other files.
-func (t *tables) create(name string) (place.File, error) {
-	if !t.begun {
-		if err := t.plan.MakeRoom(t.ctx, t.to); err != nil {
-			return nil, err
-		}
-	}
-	t.begun = true
-	return t.plan.create(t.ctx, t.to, name)
-}
-
-func (p *Plan) create(ctx context.Context, to place.Place, name string) (place.File, error) {
-	create := to.Create
-	if p.Overwrite {
-		create = to.Replace
-	}
-	file, err := create(ctx, name)
+// lookUp looks up all tables, and cuts them.
+func (t *tables) lookUp(ctx context.Context, src source.Source, names []string) error {
+	outside, err := source.OutsideSnapshot(ctx, src, names)
 	if err != nil {
-		return nil, err // the File may be a non-nil interface with a nil pointer
+		return err
 	}
-	return file, nil
-}
-
-// commit starts to commit the file of a table.
-func (t *tables) commit(one *TableStats, file place.File) {
-	c := commit{of: one, held: heldOf(one), result: make(chan error, 1)}
-	t.commits = append(t.commits, c)
-	go func() { c.result <- file.Commit() }()
-}
-
-// heldOf returns how much of a table's file may be in memory until it is committed.
-func heldOf(one *TableStats) int64 { return min(one.Out, heldOfFile) }
-
-// makeRoom waits until another commit may be under way, of a file that may have so many bytes in memory.
-func (t *tables) makeRoom(held int64) error {
-	most, waiting := 0, held
-	for _, c := range slices.Backward(t.commits) {
-		if waiting += c.held; waiting > maxWaiting || most == maxCommits-1 {
-			break
+	isOutside := map[string]bool{}
+	for _, name := range outside {
+		isOutside[name] = true
+	}
+	sizes := make([]source.Size, len(names))
+	extension := ""
+	if t.plan.PartSize == 0 {
+		extension = t.plan.Extension()
+	}
+	for i, file := range manifest.FileNames(names, extension) {
+		one := &t.all[i]
+		one.stats = TableStats{Name: names[i], File: file}
+		var look func(source.Rows) error
+		if t.plan.PartSize == 0 && t.plan.Progress != nil {
+			look = func(rows source.Rows) (err error) {
+				sizes[i], err = sizeOf(rows)
+				return err
+			}
 		}
-		most++
+		one.outline, err = t.plan.outline(ctx, src, names[i], look)
+		unknown, _ := errors.AsType[*source.UnknownError](err)
+		switch {
+		case unknown != nil || stops(ctx, err):
+			return err
+		case err != nil && t.plan.FailFast:
+			return aboutTable(&one.stats, err)
+		case err != nil:
+			one.stats.Err = err
+			continue
+		}
+		one.outline.Outside = isOutside[names[i]]
+		one.stats.Outside, one.stats.Indivisible = one.outline.Outside, one.outline.indivisible()
+		one.files, one.refused = make([]manifest.Part, max(1, len(one.outline.Parts))), map[int]bool{}
 	}
-	return t.settle(most)
+	for i, share := range weigh(names, sizes) {
+		t.all[i].share = share
+	}
+	return nil
 }
 
-// settle waits until no more than most commits are under way, and records the results of the others.
-func (t *tables) settle(most int) error {
-	var errs []error
-	for len(t.commits) > most || len(t.commits) > 0 && len(t.commits[0].result) > 0 {
-		c := t.commits[0]
-		t.commits = t.commits[1:]
-		if c.of.Err = <-c.result; c.of.Err != nil {
-			errs = append(errs, aboutTable(c.of, c.of.Err))
+// tasks returns all files, and how many of them are parts.
+func (t *tables) tasks() (tasks []task, parts int) {
+	const fixed = 64 << 10 // the cost of a part, as bytes
+	for i := range t.all {
+		one := &t.all[i]
+		for number := range one.files {
+			next := task{table: one, number: number}
+			if len(one.outline.Parts) > 0 {
+				next.weight = one.outline.Parts[number].Bytes + fixed
+				parts++
+			}
+			tasks = append(tasks, next)
 		}
 	}
-	return errors.Join(errs...)
+	return tasks, parts
 }
 
-// complete returns the tables whose files are complete.
-func (t *tables) complete() []TableStats {
-	return slices.DeleteFunc(t.all, func(one TableStats) bool { return one.Err != nil })
-}
-
-// output is a file, its hash, and the error of creating or writing it.
-type output struct {
-	name string
-	file place.File
-	sum  hash.Hash
-	err  error
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	n, err := o.file.Write(p)
-	_, _ = o.sum.Write(p[:n]) // never fails
-	if err == nil && n < len(p) {
-		err = io.ErrShortWrite
+// write writes all files. It returns the error that stopped the export.
+func (t *tables) write(ctx context.Context, src source.Source) (err error) {
+	tasks, parts := t.tasks()
+	t.plan.Progress.expect(tasks)
+	if t.sessions, err = t.plan.openSessions(ctx, src, parts); err != nil {
+		return err
 	}
-	if err != nil {
-		o.err = err
+	for i := range t.all {
+		one := &t.all[i]
+		one.stats.Readers = min(len(t.sessions.sources), len(one.files))
+		if one.stats.Indivisible == nil {
+			one.stats.Indivisible = t.sessions.fewer
+		}
 	}
-	return n, err
+	if err = t.run(ctx, len(t.sessions.sources), tasks); err == nil {
+		err = t.run(ctx, 1, t.left)
+	}
+	return errors.Join(err, t.commits.settle(0), t.sessions.close())
 }
 
-func (o *output) discard() error {
-	if o.file == nil {
+// run has sessions write files. Each takes the next one when it has written one.
+func (t *tables) run(ctx context.Context, sessions int, tasks []task) error {
+	var next atomic.Int64
+	work := func(ctx context.Context, session int) error {
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(tasks) {
+				return nil
+			}
+			if err := t.do(ctx, session, tasks[i]); err != nil {
+				return err
+			}
+		}
+		return context.Cause(ctx)
+	}
+	if sessions == 1 {
+		return work(ctx, 0) // here, so that the caller can recover from a source that panics
+	}
+	group, inner := errgroup.WithContext(ctx)
+	for session := range sessions {
+		group.Go(func() error { return work(inner, session) })
+	}
+	return group.Wait()
+}
+
+// do writes one file, unless another one of its table has failed. The error must stop the export.
+//
+// The first session has locked the table when it has cut it. Another session that does not get the lock leaves this and
+// the next parts of the table to those that have it.
+func (t *tables) do(ctx context.Context, session int, task task) error {
+	one := task.table
+	t.mu.Lock()
+	skip := one.stats.Err != nil
+	if one.refused[session] && !skip {
+		t.left, skip = append(t.left, task), true
+	}
+	t.mu.Unlock()
+	if skip {
 		return nil
 	}
-	return o.file.Discard()
+	name, w := t.work(task, session)
+	out, err := t.sessions.plan.writeFile(ctx, t.to, name, w)
+	if errors.Is(err, source.ErrLocked) && session > 0 {
+		t.leave(task, session, err)
+		return nil
+	}
+	t.plan.Progress.ended(task)
+	ended := func(err error) error { return t.ended(ctx, task, out, err) }
+	switch {
+	case err != nil:
+		return ended(err)
+	case w.part != nil:
+		return ended(out.commit())
+	}
+	one.stats.Readers, one.stats.Indivisible = out.stats.Readers, out.stats.Indivisible
+	one.outline.Columns = out.columns
+	return t.commits.begin(out, ended)
+}
+
+// work returns the file of a task, and what a session does for it.
+func (t *tables) work(task task, session int) (file string, w work) {
+	one, src := task.table, t.sessions.sources[session]
+	if len(one.outline.Parts) > 0 {
+		file = manifest.PartFile(one.stats.File, task.number+1, 1, t.plan.Extension())
+		return file, partWork(src, &one.outline.Parts[task.number], t.sessions.codec)
+	}
+	return one.stats.File, work{
+		open: t.plan.table(src, one.stats.Name), divide: !t.plan.Ordered, share: one.share, codec: t.sessions.codec,
+	}
+}
+
+// leave leaves a part to the first of all sessions, since another one did not get the lock.
+func (t *tables) leave(task task, session int, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := task.table
+	one.refused[session] = true
+	t.left = append(t.left, task)
+	one.stats.Readers = min(one.stats.Readers, len(t.sessions.sources)-len(one.refused))
+	if one.stats.Indivisible == nil {
+		reason := "someone else has locked it, or waits to change it"
+		one.stats.Indivisible = &source.IndivisibleError{Reason: reason, Err: err}
+	}
+}
+
+// ended records that a file is complete, or has failed. The error must stop the export.
+func (t *tables) ended(ctx context.Context, task task, out *output, err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one := task.table
+	if err == nil {
+		one.files[task.number] = out.entry
+		return nil
+	}
+	if one.stats.Err == nil {
+		one.stats.Err = err
+	}
+	if isOfPlace(err) || stops(ctx, err) || t.plan.FailFast {
+		return aboutTable(&one.stats, err)
+	}
+	return nil
+}
+
+// finish removes files of tables that failed, and writes the manifest.
+func (t *tables) finish(ctx context.Context) ([]TableStats, error) {
+	failed := 0
+	all := make([]TableStats, len(t.all))
+	for i := range t.all {
+		one := &t.all[i]
+		if one.stats.Err != nil {
+			failed++
+			t.list.Add(manifest.FailedTable(one.stats.Name, one.stats.Err))
+			t.remove(ctx, one)
+			all[i] = one.stats
+			if ctx.Err() != nil {
+				return t.complete(), ctx.Err()
+			}
+			continue
+		}
+		entry, err := t.join(one)
+		if err != nil {
+			return t.complete(), err
+		}
+		t.list.Add(entry)
+		all[i] = one.stats
+	}
+	if err := t.plan.WriteManifest(ctx, t.to, t.list); err != nil {
+		return t.complete(), err
+	}
+	if failed > 0 {
+		return all, &PartialError{Failed: failed, Tables: len(all)}
+	}
+	return all, nil
+}
+
+// join makes the entry of a table in the manifest, and takes its figures from there.
+func (t *tables) join(one *table) (entry manifest.Table, err error) {
+	if entry, err = t.plan.Entry(&one.outline, one.files); err != nil {
+		return entry, err
+	}
+	s := &one.stats
+	entry.Readers = s.Readers
+	s.Rows, s.Text, s.Out, s.Untold = entry.Rows, entry.TextBytes, entry.FileBytes, entry.Untold()
+	s.Columns, s.Parts = one.outline.Columns, one.files
+	s.Sum, err = rowsum.Parse(entry.Sum)
+	return entry, err
+}
+
+// remove removes the files of a table that failed, and its figures.
+func (t *tables) remove(ctx context.Context, one *table) {
+	one.stats = TableStats{Name: one.stats.Name, File: one.stats.File, Err: one.stats.Err}
+	for _, file := range one.files {
+		if file.File == "" {
+			continue
+		}
+		if err := t.to.Remove(ctx, file.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			one.stats.Err = fmt.Errorf("%w; export: a part of a table that failed is left: %w", one.stats.Err, err)
+		}
+	}
+}
+
+// complete returns the tables of which all files are complete.
+func (t *tables) complete() (all []TableStats) {
+	for i := range t.all {
+		if one := &t.all[i]; one.stats.Err == nil {
+			if _, err := t.join(one); err == nil {
+				all = append(all, one.stats)
+			}
+		}
+	}
+	return all
 }

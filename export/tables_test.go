@@ -200,8 +200,9 @@ func TestTables(t *testing.T) {
 		file := files.files[stats.File]
 		sum := sha256.Sum256(file)
 		plain, err := open(file, id)
-		if err != nil || stats.SHA256 != sum || stats.Out != int64(len(file)) || stats.Text != int64(len(plain)) ||
-			stats.Rows != int64(src[names[i]].rows) || bytes.Count(plain, []byte("\n")) != src[names[i]].rows+1 {
+		if err != nil || stats.Parts[0].SHA256 != hex.EncodeToString(sum[:]) || stats.Out != int64(len(file)) ||
+			stats.Text != int64(len(plain)) || stats.Rows != int64(src[names[i]].rows) ||
+			bytes.Count(plain, []byte("\n")) != src[names[i]].rows+1 {
 			t.Errorf("%s: %+v of %d bytes, text %d, error %v", names[i], stats, len(file), len(plain), err)
 		}
 		want := manifest.Table{
@@ -260,9 +261,16 @@ func TestTablesStopped(t *testing.T) {
 			[]string{"a"},
 		},
 		"fail fast": {
-			func(plan *export.Plan, _ *shelf, src schema) { plan.FailFast, src["c"] = true, nil },
+			func(plan *export.Plan, _ *shelf, src schema) {
+				plan.FailFast, src["c"].failAt, src["c"].fail = true, 1, errDenied
+			},
 			errDenied,
 			[]string{"a", "b"},
+		},
+		"fail fast before the first": {
+			func(plan *export.Plan, _ *shelf, src schema) { plan.FailFast, src["c"] = true, nil },
+			errDenied,
+			nil,
 		},
 		"create": {func(_ *export.Plan, files *shelf, _ schema) { files.noCreate = "b.csv" }, errFull, []string{"a"}},
 		"write":  {func(_ *export.Plan, files *shelf, _ schema) { files.noWrite = "b.csv" }, errFull, []string{"a"}},

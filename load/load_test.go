@@ -117,12 +117,8 @@ func newBackupOf(tb testing.TB, src source.Source, plan export.Plan, partSize in
 	if !plan.Unencrypted {
 		plan.Recipients = []age.Recipient{identity.Recipient()}
 	}
-	if partSize > 0 {
-		_, err = plan.TablesInParts(tb.Context(), to, src, tables, partSize)
-	} else {
-		_, err = plan.Tables(tb.Context(), to, src, tables)
-	}
-	if err != nil {
+	plan.PartSize = partSize
+	if _, err = plan.Tables(tb.Context(), to, src, tables); err != nil {
 		tb.Fatal(err)
 	}
 	if b.Directory, err = export.OpenDirectory(os.DirFS(b.path), identity); err != nil {

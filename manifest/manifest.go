@@ -89,6 +89,12 @@ func New(of source.Description) *Manifest {
 	}
 }
 
+// Add appends the entry of a table. A table with a snapshot of its own is not consistent with the others.
+func (m *Manifest) Add(t Table) {
+	m.Tables = append(m.Tables, t)
+	m.Consistent = m.Consistent && t.Snapshot == ""
+}
+
 // tool returns the name and the version of this module.
 func tool() string {
 	const name = "culvert"

@@ -17,7 +17,7 @@ func (o *operation) begin(ctx context.Context) (err error) {
 	}
 	c := o.c
 	o.note = jobNote{
-		Settings: c.Settings, PartSize: c.PartSize, Sessions: c.MaxSessions,
+		Settings: c.Settings, PartSize: c.Output.Plan.PartSize, Sessions: c.MaxSessions,
 		Held: c.Held.Token, Begun: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	o.note.Run = fmt.Sprintf("%012x%04x", o.note.Begun.UnixMilli(), rand.N(1<<16))
@@ -66,15 +66,13 @@ func (o *operation) share(ctx context.Context) (d source.Description, s source.S
 // lookUp fails if there is no such table or column, before an earlier export is removed for it. Other errors are those
 // of one table, and recur when it is cut.
 func (o *operation) lookUp(ctx context.Context) error {
-	plan := o.c.Output.Plan
+	plan := *o.c.Output.Plan
 	if !plan.Overwrite {
 		return nil
 	}
+	plan.PartSize = 0 // tables are cut later, while workers write the parts of others
 	for _, name := range o.note.Tables {
-		_, err := source.Define(ctx, o.src, name)
-		if parter, ok := o.src.(source.Parter); ok && err == nil && !plan.Selection.IsZero() {
-			_, err = parter.Parts(ctx, name, plan.Selection, o.note.PartSize)
-		}
+		_, err := plan.Outline(ctx, o.src, name)
 		unknown, _ := errors.AsType[*source.UnknownError](err)
 		if unknown != nil || errors.Is(err, source.ErrUnavailable) || ctx.Err() != nil {
 			return err

@@ -26,7 +26,8 @@ type Coordinator struct {
 	// Settings are for the Open of the workers.
 	Settings json.RawMessage
 
-	// Output is how and where the manifest is written. With Overwrite, an earlier export is removed first.
+	// Output is how the tables are cut, and how and where the manifest is written. The plan has a PartSize. With
+	// Overwrite, an earlier export is removed first.
 	Output *Output
 
 	// Open connects to the database, for a new snapshot, and Join for one that others hold.
@@ -42,9 +43,6 @@ type Coordinator struct {
 
 	// Omitted returns what the tables leave out, for the manifest. It is called after Tables. It may be nil.
 	Omitted func(ctx context.Context, src source.Source) ([]string, error)
-
-	// PartSize is the approximate size of a part, in bytes as stored by the database.
-	PartSize int64
 
 	// MaxSessions is how many connections to the database all workers together may have. Zero means any number. The
 	// coordinator has one more. It is at most [MostSessions], since each of these connections has a key in the queue.
@@ -84,6 +82,9 @@ var ErrCompleted = errors.New("workers: another coordinator has completed the ex
 func (c *Coordinator) Run(ctx context.Context) (m *manifest.Manifest, err error) {
 	if c.MaxSessions < 0 || c.MaxSessions > MostSessions {
 		return nil, fmt.Errorf("workers: MaxSessions is %d, and must be from 0 to %d", c.MaxSessions, MostSessions)
+	}
+	if c.Output.Plan.PartSize <= 0 {
+		return nil, errors.New("workers: the plan of the output has no PartSize")
 	}
 	var holding source.Source // of the attempt before
 	defer func() {

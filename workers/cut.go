@@ -114,22 +114,14 @@ func (o *operation) renew(ctx context.Context, table int) (err error) {
 
 // planTable cuts a table.
 func (o *operation) planTable(ctx context.Context, table int) error {
-	parter, ok := o.src.(source.Parter)
-	if !ok {
-		return errors.New("workers: this source cannot cut tables into parts")
-	}
 	t := &o.tables[table]
 	name := o.note.Tables[table]
-	note := tableNote{Run: o.note.Run, Snapshot: o.note.Description.Snapshot, Part: source.Part{Table: name}}
-	parts, err := parter.Parts(ctx, name, o.c.Output.Plan.Selection, o.note.PartSize)
-	if err == nil {
-		note.Definition, err = source.Define(ctx, o.src, name)
+	outline, err := o.c.Output.Plan.Outline(ctx, o.src, name)
+	note := tableNote{
+		Run: o.note.Run, Snapshot: o.note.Description.Snapshot, Part: source.Part{Table: name},
+		Definition: outline.Definition,
 	}
-	var outside []string
-	if err == nil {
-		outside, err = source.OutsideSnapshot(ctx, o.src, []string{name})
-	}
-	if len(outside) > 0 {
+	if outline.Outside {
 		note.Snapshot = manifest.NoSnapshot
 	}
 	unknown, _ := errors.AsType[*source.UnknownError](err)
@@ -138,9 +130,9 @@ func (o *operation) planTable(ctx context.Context, table int) error {
 	case ctx.Err() != nil, errors.Is(err, source.ErrUnavailable), unknown != nil, o.c.Output.Plan.FailFast:
 		return err
 	default:
-		parts, note.Error = nil, bounded(err)
+		outline.Parts, note.Error = nil, bounded(err)
 	}
-	if t.note, err = writePlan(ctx, o.job, table, parts, note, t.revision); err != nil {
+	if t.note, err = writePlan(ctx, o.job, table, outline.Parts, note, t.revision); err != nil {
 		return err
 	}
 	return o.use(ctx, table)

@@ -38,15 +38,16 @@ func ExampleCoordinator() {
 	c := &workers.Coordinator{
 		Queue: q, Secret: []byte(os.Getenv("JOB_SECRET")), Job: "nightly",
 		Settings: json.RawMessage(`{"output": "backup"}`),
-		Output:   &workers.Output{Plan: &export.Plan{Recipients: []age.Recipient{recipient}}, Place: to},
-		Open:     func(ctx context.Context) (source.Source, error) { return postgres.OpenSource(ctx, "") },
+		Output: &workers.Output{
+			Plan: &export.Plan{Recipients: []age.Recipient{recipient}, PartSize: 256 << 20}, Place: to,
+		},
+		Open: func(ctx context.Context) (source.Source, error) { return postgres.OpenSource(ctx, "") },
 		Join: func(ctx context.Context, s source.Snapshot) (source.Source, error) {
 			return postgres.Join(ctx, "", s)
 		},
 		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
 			return src.(source.Lister).Tables(ctx, "")
 		},
-		PartSize: 256 << 20,
 		Progress: func(s workers.Status) { fmt.Println(s.Done, "of", s.Parts, "parts") },
 	}
 	m, err := c.Run(ctx)

@@ -24,29 +24,25 @@ func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 	for i := range o.tables {
 		t := &o.tables[i]
 		if t.failed != nil {
-			m.Tables = append(m.Tables, manifest.FailedTable(o.note.Tables[i], t.failed))
+			m.Add(manifest.FailedTable(o.note.Tables[i], t.failed))
 			continue
 		}
 		for _, file := range t.files {
 			keep[file.File] = file.FileBytes
 		}
-		entry, err := plan.JoinParts(t.note.Part, t.files)
+		entry, err := plan.Entry(t.note.outline(), t.files)
 		if err != nil {
 			return nil, err
 		}
 		switch now := t.note.Part.Snapshot; {
-		case t.note.Snapshot == manifest.NoSnapshot:
-			m.Consistent = false
-			entry.Snapshot = t.note.Snapshot
+		case entry.Snapshot != "":
 		case first == (source.Snapshot{}):
 			first = now
 			m.Snapshot = t.note.Snapshot
 		case now != first && !now.Same(first):
-			m.Consistent = false
 			entry.Snapshot = t.note.Snapshot
 		}
-		entry.Definition = t.note.Definition
-		m.Tables = append(m.Tables, entry)
+		m.Add(entry)
 	}
 	if m.Snapshot != o.note.Description.Snapshot {
 		m.Position = "" // that of the snapshot is not known any more

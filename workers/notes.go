@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"culvert/export"
 	"culvert/manifest"
 	"culvert/source"
 	"culvert/workers/internal/queue"
@@ -75,6 +76,14 @@ type tableNote struct {
 	Error    string      `json:"error,omitempty"` // why it cannot be exported; then there are no parts
 
 	Definition *source.Definition `json:"definition,omitempty"` // if the source knows it
+}
+
+// outline returns what a manifest says of the table.
+func (n *tableNote) outline() *export.Outline {
+	return &export.Outline{
+		Table: n.Part.Table, Columns: n.Part.Columns, Definition: n.Definition,
+		Outside: n.Snapshot == manifest.NoSnapshot,
+	}
 }
 
 // cut is what distinguishes one part of a table.

@@ -36,7 +36,7 @@ func (f *fixture) exportPlainly(t *testing.T) error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = output.Plan.TablesInParts(t.Context(), output.Place, src, f.Tables, f.PartSize)
+	_, err = output.Plan.Tables(t.Context(), output.Place, src, f.Tables)
 	if closeErr := errors.Join(src.Close(), output.Close()); closeErr != nil {
 		t.Error(closeErr)
 	}

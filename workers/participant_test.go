@@ -123,7 +123,7 @@ func (p *participant) output() (*workers.Output, error) {
 		Plan: &export.Plan{Recipients: []age.Recipient{recipient}, Jobs: 1, Overwrite: p.Overwrite}, Place: to,
 		Close: to.Close,
 	}
-	output.Plan.FailFast = p.FailFast
+	output.Plan.FailFast, output.Plan.PartSize = p.FailFast, p.PartSize
 	if p.Plain {
 		output.Plan.Recipients, output.Plan.Unencrypted = nil, true
 	}
@@ -242,7 +242,7 @@ func (p *participant) coordinate(
 	if c.Secret == nil {
 		c.Secret = secret
 	}
-	c.Join, c.PartSize, c.MaxSessions, c.Mixed = p.join, p.PartSize, p.MaxSessions, p.Mixed
+	c.Join, c.MaxSessions, c.Mixed = p.join, p.MaxSessions, p.Mixed
 	c.Resume, c.Held = p.Resume, p.Held
 	c.Open = p.take
 	if c.Tables == nil {

@@ -67,7 +67,7 @@ func (o *operation) goOn(ctx context.Context) error {
 
 // differs reports whether a job has other settings, tables or limits.
 func (c *Coordinator) differs(note *jobNote) bool {
-	return !bytes.Equal(compact(note.Settings), compact(c.Settings)) || note.PartSize != c.PartSize ||
+	return !bytes.Equal(compact(note.Settings), compact(c.Settings)) || note.PartSize != c.Output.Plan.PartSize ||
 		note.Sessions != c.MaxSessions
 }
 

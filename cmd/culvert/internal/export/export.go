@@ -293,6 +293,7 @@ func (o *options) checkTables(names []string) error {
 func (o *options) plan(names []string) (*export.Plan, error) {
 	plan := &export.Plan{
 		Jobs: o.Jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
+		PartSize:  o.sizeOfParts(),
 		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
 	}
 	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {

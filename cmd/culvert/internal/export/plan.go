@@ -92,6 +92,9 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 	if !o.JSON {
 		a.WarnOmitted(r.Omitted)
 	}
+	if err := o.checkParter(src); err != nil {
+		return err
+	}
 	files, err := planOutput(ctx, a, o, src, r, names, plan.Extension())
 	if err != nil {
 		return db.Explain(err)
@@ -106,13 +109,7 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 		if err != nil {
 			failed++
 		}
-		planned := newPlannedTable(name, files[i], &estimate, err)
-		if err == nil && o.parted() {
-			if err := planned.countParts(ctx, src, plan, o); err != nil {
-				return db.Explain(err)
-			}
-		}
-		r.Tables = append(r.Tables, planned)
+		r.Tables = append(r.Tables, o.newPlannedTable(name, files[i], &estimate, err))
 	}
 	if failed > 0 {
 		return &export.PartialError{Failed: failed, Tables: len(names)}
@@ -145,10 +142,19 @@ func planOutput(
 	return []string{r.Output}, err
 }
 
-func newPlannedTable(name, file string, e *export.Estimate, err error) plannedTable {
+func (o *options) newPlannedTable(name, file string, e *export.Estimate, err error) plannedTable {
 	t := plannedTable{
-		Name: name, File: file, Columns: []plannedColumn{},
+		Name: name, File: file, Columns: []plannedColumn{}, Parts: len(e.Parts),
 		Rows: e.Size.Rows, Bytes: e.Size.Bytes, Ranges: e.Ranges, Readers: e.Readers,
+	}
+	if t.Parts > 0 {
+		t.Ranges = 0
+	}
+	switch {
+	case t.Parts > 0 && o.shared.Elsewhere():
+		t.workers, t.Readers = true, 0
+	case t.Parts > 0 && o.shared.Workers > 0:
+		t.Readers = min(o.shared.Workers, t.Parts)
 	}
 	for _, column := range e.Columns {
 		t.Columns = append(t.Columns, plannedColumn(column))
@@ -160,31 +166,6 @@ func newPlannedTable(name, file string, e *export.Estimate, err error) plannedTa
 		t.Error = command.Plain(err)
 	}
 	return t
-}
-
-// countParts finds out in how many parts the table would be written.
-func (t *plannedTable) countParts(
-	ctx context.Context, src source.Source, plan *export.Plan, o *options,
-) error {
-	parter, ok := src.(source.Parter)
-	if !ok {
-		return errNotParted
-	}
-	parts, err := parter.Parts(ctx, t.Name, plan.Selection, o.sizeOfParts())
-	if err != nil {
-		return err
-	}
-	t.Parts, t.Ranges, t.Readers, t.Reason = len(parts), 0, 0, parts[0].Whole
-	_, shared := src.(source.Sharer)
-	switch {
-	case o.shared.Elsewhere():
-		t.workers = true
-	case o.shared.Workers > 0:
-		t.Readers = min(o.shared.Workers, len(parts))
-	case shared:
-		t.Readers = min(plan.MaxReaders(), len(parts))
-	}
-	return nil
 }
 
 // describeRecipients names those who could read the output. Nobody is asked for a passphrase.
@@ -272,7 +253,7 @@ func (t *plannedTable) readBy() string {
 	case t.workers:
 		return "workers, " + ui.Several(int64(t.Parts), "part")
 	case t.Parts > 0:
-		return ui.Several(int64(max(1, t.Readers)), "connection") + ", " + ui.Several(int64(t.Parts), "part")
+		return ui.Several(int64(t.Readers), "connection") + ", " + ui.Several(int64(t.Parts), "part")
 	case t.Ranges > 1:
 		return fmt.Sprintf("%d connections, %d ranges", t.Readers, t.Ranges)
 	case t.Reason != "":

@@ -51,7 +51,7 @@ func (e *tablesExport) share(
 	}
 	names := e.names
 	job := &jobs.Export{
-		Flags: &o.shared, Plan: e.plan, Layout: o.Layout, PartSize: o.sizeOfParts(), Database: e.db, Held: o.held(),
+		Flags: &o.shared, Plan: e.plan, Layout: o.Layout, Database: e.db, Held: o.held(),
 		To:     l,
 		Choice: jobs.Choice{Names: names, All: o.all, Schemas: o.schemas},
 		Tables: func(ctx context.Context, src source.Source) ([]string, error) {

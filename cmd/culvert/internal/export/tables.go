@@ -2,7 +2,6 @@ package export
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -123,8 +122,11 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Repor
 	if err != nil {
 		return err
 	}
+	if err := o.checkParter(src); err != nil {
+		return err
+	}
 	w.Begin()
-	all, err := e.write(ctx, to, src)
+	all, err := e.plan.Tables(ctx, to, src, e.names)
 	w.Stop()                                   // what follows is no progress
 	if command.Is[*export.PartialError](err) { // otherwise it is explained below
 		for i := range all {
@@ -147,17 +149,12 @@ func hintAtForce(err error, o *options, all []export.TableStats) error {
 	return command.WithHint(err, "run the command again with --force, which replaces the files that are complete")
 }
 
-var errNotParted = command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
-
-// write writes the tables, in one file each or in parts.
-func (e *tablesExport) write(ctx context.Context, to place.Place, src source.Source) ([]export.TableStats, error) {
-	if e.options.partSize == 0 {
-		return e.plan.Tables(ctx, to, src, e.names)
+// checkParter refuses a source that cannot be read in parts, if it is to be.
+func (o *options) checkParter(src source.Source) error {
+	if _, ok := src.(source.Parter); !ok && o.parted() {
+		return command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
 	}
-	if _, ok := src.(source.Parter); !ok {
-		return nil, errNotParted
-	}
-	return e.plan.TablesInParts(ctx, to, src, e.names, int64(e.options.partSize))
+	return nil
 }
 
 // checkFiles refuses a directory of this machine in which a file would overwrite one that is read.
@@ -233,8 +230,8 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 		Parts: len(t.Parts), Sum: t.Sum.String(), Readers: t.Readers, Reason: reasonOf(t.Stats),
 		Outside: t.Outside, Untold: t.Untold,
 	}
-	if len(t.Parts) == 0 {
-		r.SHA256 = hex.EncodeToString(t.SHA256[:])
+	if t.Parts[0].File == t.File {
+		r.Parts, r.SHA256 = 0, t.Parts[0].SHA256
 	}
 	return r
 }

@@ -102,9 +102,8 @@ func (f *ExportFlags) Check() error {
 // Export is an export by several workers.
 type Export struct {
 	Flags    *ExportFlags
-	Plan     *export.Plan // with the recipients
+	Plan     *export.Plan // with the recipients, and a PartSize
 	Layout   layout.Layout
-	PartSize int64
 	Database database.Database
 	Held     source.Snapshot // zero: a new one
 	Choice   Choice
@@ -242,7 +241,7 @@ func (e *Export) run(ctx context.Context, q *workers.Queue) (*manifest.Manifest,
 		Queue: q, Secret: e.secret, Job: e.name, Settings: e.config,
 		Output: &workers.Output{Plan: e.Plan, Place: e.place},
 		Open:   e.Database.Open, Join: e.Database.Join, Held: e.Held, Tables: e.Tables, Omitted: e.Omitted,
-		PartSize: e.PartSize, MaxSessions: e.Flags.maxConnections, Resume: e.Flags.Resumes(),
+		MaxSessions: e.Flags.maxConnections, Resume: e.Flags.Resumes(),
 		Mixed: e.Flags.resume == mixed,
 		Event: e.happened, Notice: e.teller.tell,
 		Progress: func(s workers.Status) {

@@ -1,8 +1,6 @@
 package export
 
 import (
-	"context"
-	"errors"
 	"math"
 	"slices"
 	"sync/atomic"
@@ -10,50 +8,6 @@ import (
 
 	"culvert/source"
 )
-
-// Estimate describes an export that has not been made.
-type Estimate struct {
-	Columns []source.Column
-	Size    source.Size // zero if the source does not report it
-
-	// Ranges is the number of pieces in which the rows would be read. Readers is the number of connections that would
-	// share them, if the database accepts that many. Both are 1 if the rows would not be divided.
-	Ranges, Readers int
-
-	// Indivisible is the reason why one connection would read alone, if more would be useful.
-	Indivisible *source.IndivisibleError
-}
-
-// Estimate describes how a table would be exported. It queries the database but reads no rows.
-func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e Estimate, err error) {
-	rows, err := p.table(src, name)(ctx)
-	if err != nil {
-		return Estimate{}, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	e = Estimate{Columns: slices.Clone(rows.Columns()), Ranges: 1, Readers: 1}
-	if e.Size, err = sizeOf(rows); err != nil {
-		return Estimate{}, err
-	}
-	divider, ok := rows.(source.Divider)
-	if n := p.MaxReaders(); ok && n > 1 && !p.Ordered {
-		ranges, err := divider.Ranges(n)
-		if e.Indivisible, _ = errors.AsType[*source.IndivisibleError](err); err != nil && e.Indivisible == nil {
-			return Estimate{}, err
-		}
-		e.Ranges = max(1, ranges)
-		e.Readers = min(n, e.Ranges)
-	}
-	return e, nil
-}
-
-// sizeOf returns the size of rows, or zero if the source does not report it.
-func sizeOf(rows source.Rows) (source.Size, error) {
-	if sized, ok := rows.(source.Sized); ok {
-		return sized.Size()
-	}
-	return source.Size{}, nil
-}
 
 // Progress counts the work that an export, or several exports one after the other, have done so far. It may be read at
 // any time.
@@ -98,18 +52,6 @@ func (p *Progress) begin(part share, rows source.Rows) (err error) {
 	return nil
 }
 
-// end records that the export of one of several tables has ended. A failed table is not counted.
-func (p *Progress) end(stats Stats, err error) {
-	if err != nil {
-		p.forget(stats)
-	}
-	if c := p.current.Load(); c != nil {
-		ended := *c
-		ended.ended = true
-		p.current.Store(&ended)
-	}
-}
-
 // forget takes back the figures of what has failed. A nil Progress counts nothing.
 func (p *Progress) forget(stats Stats) {
 	if p != nil {
@@ -119,8 +61,8 @@ func (p *Progress) forget(stats Stats) {
 	}
 }
 
-// expect records what an export in parts will write.
-func (p *Progress) expect(tasks []partTask) {
+// expect records what an export of several tables will write. A nil Progress counts nothing.
+func (p *Progress) expect(tasks []task) {
 	if p == nil {
 		return
 	}
@@ -131,10 +73,16 @@ func (p *Progress) expect(tasks []partTask) {
 	}
 }
 
-// ended records that a part was written, or has failed.
-func (p *Progress) ended(task partTask) {
-	if p != nil {
-		p.partsDone.Add(task.weight)
+// ended records that a file of several tables was written, or has failed.
+func (p *Progress) ended(task task) {
+	if p == nil {
+		return
+	}
+	p.partsDone.Add(task.weight)
+	if c := p.current.Load(); c != nil {
+		ended := *c
+		ended.ended = true
+		p.current.Store(&ended)
 	}
 }
 
@@ -193,4 +141,36 @@ func (p *Progress) Table() (t TableProgress, ok bool) {
 		Name: c.name, Number: c.number, Of: c.of, Begun: c.begun,
 		Rows: p.Rows.Load() - c.rows, Text: p.Text.Load() - c.text, Done: c.done(p),
 	}, true
+}
+
+// The fixed cost of a table, some milliseconds, as bytes or rows.
+const (
+	bytesOfTable = 512 << 10
+	rowsOfTable  = 8 << 10
+)
+
+// weigh returns the share of each table in the work. Sizes must be comparable, so it uses bytes if they are known for
+// all tables with rows, and otherwise rows. If nothing is known, the shares are zero.
+func weigh(names []string, sizes []source.Size) []share {
+	inBytes := !slices.ContainsFunc(sizes, func(s source.Size) bool { return s.Bytes == 0 && s.Rows > 0 })
+	known := slices.ContainsFunc(sizes, func(s source.Size) bool { return s != source.Size{} })
+	shares := make([]share, len(names))
+	total := 0.0
+	for i, size := range sizes {
+		weight := float64(size.Rows + rowsOfTable)
+		if inBytes {
+			weight = float64(size.Bytes + bytesOfTable)
+		}
+		if !known {
+			weight = 0
+		}
+		shares[i] = share{
+			name: names[i], number: i + 1, of: len(names), size: size, weight: weight, before: total,
+		}
+		total += weight
+	}
+	for i := range shares {
+		shares[i].total = total
+	}
+	return shares
 }

@@ -1,0 +1,134 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"culvert/source"
+)
+
+// Outline is what is known of a table before it is exported.
+type Outline struct {
+	Table   string
+	Columns []source.Column
+
+	Definition *source.Definition // nil if the source does not know it
+	Outside    bool               // no snapshot holds its rows; see [source.PartialSnapshotter]
+
+	// Parts are in files of their own. Without a PartSize there are none, and the table is in one file.
+	Parts []source.Part
+}
+
+var errNoParts = errors.New("export: the source cannot cut tables into parts")
+
+// Outline looks up a table, and cuts it into parts if the plan has a PartSize. It reads no rows. Each way to export
+// several tables begins with it.
+func (p *Plan) Outline(ctx context.Context, src source.Source, name string) (Outline, error) {
+	o, err := p.outline(ctx, src, name, nil)
+	if err != nil {
+		return Outline{}, err
+	}
+	outside, err := source.OutsideSnapshot(ctx, src, []string{name})
+	o.Outside = len(outside) > 0
+	return o, err
+}
+
+// outline is Outline without Outside. Look may be nil; otherwise it sees the rows of the table, which are not read.
+func (p *Plan) outline(
+	ctx context.Context, src source.Source, name string, look func(source.Rows) error,
+) (o Outline, err error) {
+	o.Table = name
+	if p.PartSize == 0 || look != nil {
+		if o.Columns, err = p.open(ctx, src, name, look); err != nil {
+			return o, err
+		}
+	}
+	if p.PartSize > 0 {
+		parter, ok := src.(source.Parter)
+		if !ok {
+			return o, errNoParts
+		}
+		if o.Parts, err = parter.Parts(ctx, name, p.Selection, p.PartSize); err != nil {
+			return o, err
+		}
+		o.Columns = o.Parts[0].Columns
+	}
+	o.Definition, err = source.Define(ctx, src, name)
+	return o, err
+}
+
+// open opens the rows of a table and closes them.
+func (p *Plan) open(
+	ctx context.Context, src source.Source, name string, look func(source.Rows) error,
+) (columns []source.Column, err error) {
+	rows, err := p.table(src, name)(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	if look != nil {
+		err = look(rows)
+	}
+	return slices.Clone(rows.Columns()), err
+}
+
+// indivisible returns why the table is a single part, although it is larger than the requested size.
+func (o *Outline) indivisible() *source.IndivisibleError {
+	if len(o.Parts) == 0 || o.Parts[0].Whole == "" {
+		return nil
+	}
+	return &source.IndivisibleError{Reason: o.Parts[0].Whole}
+}
+
+// Estimate describes an export that has not been made.
+type Estimate struct {
+	Outline
+	Size source.Size // zero if the source does not report it
+
+	// Ranges is the number of pieces in which the rows of a table in one file would be read. Readers is the number of
+	// connections that would share them, or the parts, if the database accepts that many. Both are 1 if the rows would
+	// not be divided.
+	Ranges, Readers int
+
+	// Indivisible is the reason why one connection would read alone, if more would be useful.
+	Indivisible *source.IndivisibleError
+}
+
+// Estimate describes how a table would be exported. It queries the database but reads no rows.
+func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e Estimate, err error) {
+	e = Estimate{Ranges: 1, Readers: 1}
+	e.Outline, err = p.outline(ctx, src, name, func(rows source.Rows) (err error) {
+		if e.Size, err = sizeOf(rows); err != nil {
+			return err
+		}
+		divider, ok := rows.(source.Divider)
+		if n := p.MaxReaders(); ok && n > 1 && !p.Ordered && p.PartSize == 0 {
+			ranges, err := divider.Ranges(n)
+			if e.Indivisible, _ = errors.AsType[*source.IndivisibleError](err); err != nil && e.Indivisible == nil {
+				return err
+			}
+			e.Ranges = max(1, ranges)
+			e.Readers = min(n, e.Ranges)
+		}
+		return nil
+	})
+	if err != nil {
+		return Estimate{}, err
+	}
+	if len(e.Parts) > 0 {
+		e.Indivisible = e.indivisible()
+		if _, shared := src.(source.Sharer); shared {
+			e.Readers = min(p.MaxReaders(), len(e.Parts))
+		}
+	}
+	return e, nil
+}
+
+// sizeOf returns the size of rows, or zero if the source does not report it.
+func sizeOf(rows source.Rows) (source.Size, error) {
+	if sized, ok := rows.(source.Sized); ok {
+		return sized.Size()
+	}
+	return source.Size{}, nil
+}

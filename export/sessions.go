@@ -1,0 +1,57 @@
+package export
+
+import (
+	"context"
+	"errors"
+
+	"culvert/internal/compress"
+	"culvert/source"
+)
+
+// sessions read files at the same time. All show one snapshot. Package workers does the same by a queue, whose server
+// weighs 12 MB, and which needs a source that can share its snapshot. Whoever imports this package has neither.
+type sessions struct {
+	plan    Plan // of each
+	codec   *compress.Encoder
+	sources []source.Source
+	fewer   *source.IndivisibleError // why there are fewer than wanted
+}
+
+// openSessions joins the snapshot of a source with as many sessions as are useful for so many parts. The source is the
+// first of them. If no other session can be had, such as because the server refuses more connections, there are fewer.
+func (p *Plan) openSessions(ctx context.Context, src source.Source, parts int) (*sessions, error) {
+	s := &sessions{plan: *p, codec: p.compressor(), sources: []source.Source{src}}
+	sharer, ok := src.(source.Sharer)
+	most := min(p.MaxReaders(), parts)
+	if !ok || most < 2 {
+		return s, nil
+	}
+	snapshot, err := sharer.Share(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for len(s.sources) < most {
+		another, err := sharer.Join(ctx, snapshot)
+		if err != nil && ctx.Err() == nil {
+			s.fewer = &source.IndivisibleError{Reason: "no other session can join: " + err.Error(), Err: err}
+			break
+		} else if err != nil {
+			return nil, errors.Join(err, s.close())
+		}
+		s.sources = append(s.sources, another)
+	}
+	if len(s.sources) > 1 {
+		s.plan.Jobs = 1
+		s.codec = compress.NewEncoder(p.Compression.codec(), len(s.sources))
+	}
+	return s, nil
+}
+
+// close closes all sessions except the first, which belongs to the caller.
+func (s *sessions) close() error {
+	var errs []error
+	for _, src := range s.sources[1:] {
+		errs = append(errs, src.Close())
+	}
+	return errors.Join(errs...)
+}
