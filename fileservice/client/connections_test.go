@@ -34,11 +34,11 @@ func TestTwoConnectionsForLittle(t *testing.T) {
 	local := filetest.OpenRoot(t, t.TempDir())
 	client, dials := countDials(t, address)
 	pull := transfer.Config{Remote: "file", Root: local, Local: "file"}
-	if result, err := transfer.Pull(t.Context(), client, pull); err != nil || result.Files != 1 {
+	if result, err := transfer.Pull(t.Context(), client.Place(), pull); err != nil || result.Files != 1 {
 		t.Fatal(result, err)
 	}
 	push := transfer.Config{Remote: "copy", Root: local, Local: "file"}
-	if result, err := transfer.Push(t.Context(), client, push); err != nil || result.Files != 1 {
+	if result, err := transfer.Push(t.Context(), client.Place(), push); err != nil || result.Files != 1 {
 		t.Fatal(result, err)
 	}
 	if n := dials.Load(); n != 2 {
@@ -119,7 +119,7 @@ func TestFewerConnections(t *testing.T) {
 	local := t.TempDir()
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address), Timeout: time.Hour})
 	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, local), Local: "."}
-	if _, err := transfer.Pull(t.Context(), client, config); err != nil {
+	if _, err := transfer.Pull(t.Context(), client.Place(), config); err != nil {
 		t.Fatal(err)
 	}
 	filetest.SeeSame(t, dir, local)

@@ -278,13 +278,13 @@ const modem = 64_000 / 8
 func slowWork() map[string]func(t *testing.T, remote *client.Client, here *os.Root) error {
 	return map[string]func(t *testing.T, remote *client.Client, here *os.Root) error{
 		"pull": func(t *testing.T, remote *client.Client, here *os.Root) error {
-			_, err := transfer.Pull(t.Context(), remote, transfer.Config{
+			_, err := transfer.Pull(t.Context(), remote.Place(), transfer.Config{
 				Root: here, Local: "pulled", Remote: "there",
 			})
 			return err
 		},
 		"push": func(t *testing.T, remote *client.Client, here *os.Root) error {
-			_, err := transfer.Push(t.Context(), remote, transfer.Config{
+			_, err := transfer.Push(t.Context(), remote.Place(), transfer.Config{
 				Root: here, Local: "here", Remote: "pushed",
 			})
 			return err

@@ -86,12 +86,12 @@ func TestGreedyPeer(t *testing.T) {
 	for i := range 2 {
 		name := fmt.Sprint("pushed", i)
 		config := transfer.Config{Root: filetest.OpenRoot(t, source), Local: ".", Remote: name}
-		if _, err := transfer.Push(t.Context(), remote, config); err != nil {
+		if _, err := transfer.Push(t.Context(), remote.Place(), config); err != nil {
 			t.Error(err)
 		}
 		to := t.TempDir()
 		config = transfer.Config{Root: filetest.OpenRoot(t, to), Local: ".", Remote: name}
-		if _, err := transfer.Pull(t.Context(), remote, config); err != nil {
+		if _, err := transfer.Pull(t.Context(), remote.Place(), config); err != nil {
 			t.Error(err)
 		}
 		filetest.SeeSame(t, source, to)

@@ -79,7 +79,7 @@ func TestOverwriteIsOnesOwn(t *testing.T) {
 			}
 		}
 		push := func(client *client.Client, overwrite bool) error {
-			_, err := transfer.Push(t.Context(), client, transfer.Config{
+			_, err := transfer.Push(t.Context(), client.Place(), transfer.Config{
 				Remote: "file", Root: filetest.OpenRoot(t, from), Local: "file", Overwrite: overwrite,
 			})
 			return err

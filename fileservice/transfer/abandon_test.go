@@ -48,7 +48,7 @@ func TestPushAbandons(t *testing.T) {
 		}
 	})
 	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
-	result, err := transfer.Push(t.Context(), client, config)
+	result, err := transfer.Push(t.Context(), client.Place(), config)
 	if !errors.Is(err, fs.ErrNotExist) || result.Failed != 1 || result.Files != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -63,11 +63,11 @@ func TestPushPresentLeftover(t *testing.T) {
 		for _, overwrite := range []bool{false, true} {
 			from, _ := filetest.Tree(t, map[string]int{"large": 2 * fileservice.BlockSize, "small": 10})
 			to := t.TempDir()
-			client := filetest.Serve(t, to, filetest.Writable)
+			there := filetest.Serve(t, to, filetest.Writable).Place()
 			config := transfer.Config{
 				Remote: ".", Root: filetest.OpenRoot(t, from), Local: ".", Overwrite: overwrite,
 			}
-			if _, err := transfer.Push(t.Context(), client, config); err != nil {
+			if _, err := transfer.Push(t.Context(), there, config); err != nil {
 				t.Fatal(err)
 			}
 			for _, name := range []string{"large", "small"} {
@@ -79,11 +79,11 @@ func TestPushPresentLeftover(t *testing.T) {
 			if single {
 				for _, name := range []string{"large", "small"} {
 					config.Remote, config.Local = name, name
-					if result, err := transfer.Push(t.Context(), client, config); err != nil || result.Present != 1 {
+					if result, err := transfer.Push(t.Context(), there, config); err != nil || result.Present != 1 {
 						t.Errorf("%+v, %v", result, err)
 					}
 				}
-			} else if result, err := transfer.Push(t.Context(), client, config); err != nil || result.Present != 2 {
+			} else if result, err := transfer.Push(t.Context(), there, config); err != nil || result.Present != 2 {
 				t.Errorf("%+v, %v", result, err)
 			}
 			if left := leftIn(t, to); len(left) > 0 {
@@ -112,7 +112,8 @@ func TestPushCanceledAbandons(t *testing.T) {
 	}
 	srv, served := filetest.StartServer(t, listener, config)
 	c := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String())})
-	_, err := transfer.Push(ctx, c, transfer.Config{Remote: "copy", Root: filetest.OpenRoot(t, from), Local: "large"})
+	push := transfer.Config{Remote: "copy", Root: filetest.OpenRoot(t, from), Local: "large"}
+	_, err := transfer.Push(ctx, c.Place(), push)
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}

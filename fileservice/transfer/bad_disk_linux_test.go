@@ -61,14 +61,14 @@ func mover(t *testing.T, role, from, to string) func() (transfer.Result, error) 
 	switch role {
 	case "pull":
 		remote := filetest.Serve(t, from, nil)
-		return func() (transfer.Result, error) { return transfer.Pull(t.Context(), remote, config(to)) }
+		return func() (transfer.Result, error) { return transfer.Pull(t.Context(), remote.Place(), config(to)) }
 	case "push":
 		remote := filetest.Serve(t, to, filetest.Writable)
-		return func() (transfer.Result, error) { return transfer.Push(t.Context(), remote, config(from)) }
+		return func() (transfer.Result, error) { return transfer.Push(t.Context(), remote.Place(), config(from)) }
 	case "pull from a place":
-		return func() (transfer.Result, error) { return transfer.PullPlace(t.Context(), place(from), config(to)) }
+		return func() (transfer.Result, error) { return transfer.Pull(t.Context(), place(from), config(to)) }
 	}
-	return func() (transfer.Result, error) { return transfer.PushPlace(t.Context(), place(to), config(from)) }
+	return func() (transfer.Result, error) { return transfer.Push(t.Context(), place(to), config(from)) }
 }
 
 // TestBadSource copies from a disk that cannot read some files. All others arrive, and the failures are told.

@@ -52,7 +52,7 @@ func TestPullBoastedSize(t *testing.T) {
 	p := &boastingPlace{&summedPlace{openVersioned(t, from), sums, func(string, []byte, int64) {}}}
 	target := t.TempDir()
 	config := transfer.Config{Remote: "file", Root: filetest.OpenRoot(t, target), Local: "copy"}
-	if _, err := transfer.PullPlace(t.Context(), p, config); !errors.Is(err, place.ErrIntegrity) {
+	if _, err := transfer.Pull(t.Context(), p, config); !errors.Is(err, place.ErrIntegrity) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(target, "copy")); !errors.Is(err, fs.ErrNotExist) {

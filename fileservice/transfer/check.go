@@ -51,7 +51,7 @@ const mostBlocks = 8 << 20
 
 // newCheck returns nil if there is no sum of a known algorithm and of this size.
 func newCheck(want place.Sum, size int64) *check {
-	hasher := want.Algorithm.New()
+	hasher := newSum(want.Algorithm)
 	if hasher == nil || size == 0 {
 		return nil
 	}
@@ -173,7 +173,7 @@ func (c *check) take(i int, offset int64) hash.Hash {
 			p.hash, c.unused = c.unused[last], c.unused[:last]
 			p.hash.Reset()
 		} else {
-			p.hash = c.want.Algorithm.New()
+			p.hash = newSum(c.want.Algorithm)
 		}
 		c.begun[i] = p
 	}
@@ -231,7 +231,7 @@ func (c *check) sum() []byte {
 	if c.want.Parts == nil {
 		return c.sums
 	}
-	hasher := c.want.Algorithm.New()
+	hasher := newSum(c.want.Algorithm)
 	_, _ = hasher.Write(c.sums) // never fails
 	return hasher.Sum(nil)
 }
@@ -264,13 +264,45 @@ func compareSums(want place.Sum, got []byte, name string) error {
 
 // compareContent compares a small file with the checksum of its place. It reports whether there is one.
 func compareContent(want place.Sum, content []byte, name string) (verified bool, err error) {
-	c := newCheck(want, int64(len(content)))
-	switch {
-	case c != nil:
+	if c := newCheck(want, int64(len(content))); c != nil {
 		c.add(content, 0)
 		return true, compareSums(want, c.sum(), name)
-	case len(content) > 0 || want.Algorithm.New() == nil:
+	}
+	empty := newSum(want.Algorithm)
+	if len(content) > 0 || empty == nil {
 		return false, nil
 	}
-	return true, compareSums(want, want.Algorithm.New().Sum(nil), name)
+	return true, compareSums(want, empty.Sum(nil), name)
 }
+
+// serverSum is the algorithm of a server's sums.
+const serverSum place.Algorithm = "XXH3-128 of blocks"
+
+// newSum returns a hash that computes a checksum, or nil if its algorithm is unknown.
+func newSum(a place.Algorithm) hash.Hash {
+	if a == serverSum {
+		return &serverHash{}
+	}
+	return a.New()
+}
+
+// serverHash computes the sum of a file of a server. Each Write is of a block.
+type serverHash struct {
+	sum    fileservice.FileSum
+	blocks int64
+}
+
+func (h *serverHash) Write(block []byte) (int, error) {
+	h.sum.Append(fileservice.SumBlock(block, h.blocks))
+	h.blocks++
+	return len(block), nil
+}
+
+func (h *serverHash) Sum(b []byte) []byte {
+	sum := h.sum.Sum()
+	return append(b, sum[:]...)
+}
+
+func (h *serverHash) Reset()         { *h = serverHash{} }
+func (h *serverHash) Size() int      { return fileservice.SumSize }
+func (h *serverHash) BlockSize() int { return fileservice.BlockSize }

@@ -133,7 +133,7 @@ func TestPullPlaceVerifies(t *testing.T) {
 				events++
 			}
 		}
-		result, err := transfer.PullPlace(t.Context(), p, config)
+		result, err := transfer.Pull(t.Context(), p, config)
 		if err != nil || result.Files != 4 || result.Verified != 4 || events != 4 {
 			t.Errorf("%+v, %v, %d events", result, err, events)
 		}
@@ -151,7 +151,7 @@ func TestPullPlaceDamaged(t *testing.T) {
 					b[at-offset] ^= 1
 				}
 			}
-			result, err := transfer.PullPlace(t.Context(), p, config)
+			result, err := transfer.Pull(t.Context(), p, config)
 			if !errors.Is(err, transfer.ErrPartial) || !errors.Is(err, place.ErrIntegrity) || result.Verified != 3 {
 				t.Errorf("%s: %+v, %v", name, result, err)
 			}
@@ -159,7 +159,7 @@ func TestPullPlaceDamaged(t *testing.T) {
 				t.Errorf("%q is left, %v", left, err)
 			}
 			p.damage = func(string, []byte, int64) {}
-			result, err = transfer.PullPlace(t.Context(), p, config)
+			result, err = transfer.Pull(t.Context(), p, config)
 			if err != nil || result.Verified != 1 || result.Resumed != 0 {
 				t.Errorf("%s: %+v, %v", name, result, err)
 			}
@@ -186,11 +186,11 @@ func TestPullPlaceResumesDamaged(t *testing.T) {
 					b[100] ^= 1
 				}
 			}
-			if result, err := transfer.PullPlace(t.Context(), p, config); !errors.Is(err, place.ErrUnreachable) {
+			if result, err := transfer.Pull(t.Context(), p, config); !errors.Is(err, place.ErrUnreachable) {
 				t.Fatalf("%+v, %v", result, err)
 			}
 			interrupts.Store(false)
-			result, err := transfer.PullPlace(t.Context(), p, config)
+			result, err := transfer.Pull(t.Context(), p, config)
 			if !damaged {
 				if err != nil || result.Verified != 1 || result.Resumed == 0 {
 					t.Errorf("%+v, %v", result, err)
@@ -233,7 +233,7 @@ func TestPullPlaceUnknownSums(t *testing.T) {
 				p.sums[name] = sum
 			}
 			delete(p.sums, "empty")
-			result, err := transfer.PullPlace(t.Context(), p, config)
+			result, err := transfer.Pull(t.Context(), p, config)
 			if err != nil || result.Files != 4 || result.Verified != 0 {
 				t.Errorf("%+v, %v", result, err)
 			}

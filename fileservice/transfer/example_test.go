@@ -45,12 +45,12 @@ func exampleTrees() (remote *client.Client, there, here *os.Root, end func()) {
 	}
 }
 
-func ExamplePullPlace() {
+func ExamplePull_place() {
 	_, there, here, end := exampleTrees()
 	defer end()
 	exports, err := dir.Open(there.Name()) // or a bucket
 	filetest.Must(err)
-	result, err := transfer.PullPlace(context.Background(), exports, transfer.Config{
+	result, err := transfer.Pull(context.Background(), exports, transfer.Config{
 		Remote: "logs", Root: here, Local: "copy",
 	})
 	fmt.Println(err, result.Files, "file,", result.Bytes, "bytes")
@@ -66,7 +66,7 @@ func ExamplePull() {
 	client, _, here, end := exampleTrees()
 	defer end()
 	progress := &transfer.Progress{}
-	result, err := transfer.Pull(context.Background(), client, transfer.Config{
+	result, err := transfer.Pull(context.Background(), client.Place(), transfer.Config{
 		Remote: "logs", Root: here, Local: "logs", Progress: progress, Hash: true,
 		Notify: func(e transfer.Event) { fmt.Printf("%s: %d bytes, BLAKE3 %.4s…\n", e.Name, e.Size, e.Hash) },
 	})
@@ -83,7 +83,7 @@ func ExamplePush() {
 	client, there, here, end := exampleTrees()
 	defer end()
 	filetest.Must(here.WriteFile("notes", []byte("sun"), 0o644))
-	result, err := transfer.Push(context.Background(), client, transfer.Config{
+	result, err := transfer.Push(context.Background(), client.Place(), transfer.Config{
 		Remote: "logs/notes", Root: here, Local: "notes",
 		Retry: func(error) bool { return true }, // until it is done, or the context ends
 	})

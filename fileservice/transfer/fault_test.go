@@ -106,7 +106,7 @@ func TestTransferGivesUp(t *testing.T) {
 		}
 		to := t.TempDir()
 		config := transfer.Config{Remote: "file", Root: filetest.OpenRoot(t, to), Local: "file"}
-		result, err := transfer.Pull(t.Context(), remote, config)
+		result, err := transfer.Pull(t.Context(), remote.Place(), config)
 		switch name {
 		case "sever", "stall":
 			if !errors.Is(err, fileservice.ErrUnreachable) {
@@ -119,7 +119,7 @@ func TestTransferGivesUp(t *testing.T) {
 		}
 		seeNoOther(t, from, to)
 		sound := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
-		again, err := transfer.Pull(t.Context(), sound, config)
+		again, err := transfer.Pull(t.Context(), sound.Place(), config)
 		if err != nil || result.Files == 0 && again.Resumed+again.Bytes != 8<<20 {
 			t.Errorf("%s: %v %+v", name, err, again)
 		}
@@ -214,7 +214,7 @@ func TestDestinationRemoved(t *testing.T) {
 	}
 	client := filetest.Serve(t, from, nil)
 	config := transfer.Config{Remote: ".", Root: root, Local: "."}
-	if _, err := transfer.Pull(t.Context(), client, config); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := transfer.Pull(t.Context(), client.Place(), config); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -289,7 +289,7 @@ func TestPullFromLiar(t *testing.T) {
 		})
 		to := t.TempDir()
 		config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, to), Local: "."}
-		if _, err := transfer.Pull(t.Context(), client, config); !errors.Is(err, fileservice.ErrIntegrity) {
+		if _, err := transfer.Pull(t.Context(), client.Place(), config); !errors.Is(err, fileservice.ErrIntegrity) {
 			t.Errorf("%q: %v", names, err)
 		}
 		if entries, err := os.ReadDir(to); err != nil || len(entries) != 0 {
@@ -312,7 +312,7 @@ func TestPullThroughLinks(t *testing.T) {
 	}
 	client := filetest.Serve(t, from, nil)
 	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, to), Local: ".", Overwrite: true}
-	result, err := transfer.Pull(t.Context(), client, config)
+	result, err := transfer.Pull(t.Context(), client.Place(), config)
 	if !errors.Is(err, transfer.ErrPartial) || result.Files != 1 {
 		t.Errorf("%v %+v", err, result)
 	}

@@ -159,7 +159,7 @@ func TestHashOfChanged(t *testing.T) {
 			}
 		})
 		changed := 0
-		result, err := transfer.Push(t.Context(), client, transfer.Config{
+		result, err := transfer.Push(t.Context(), client.Place(), transfer.Config{
 			Remote: "file", Root: filetest.OpenRoot(t, from), Local: "file", Hash: true, Overwrite: overwrite,
 			Notify: func(e transfer.Event) {
 				if e.Kind == transfer.FileChanged {

@@ -2,11 +2,14 @@ package transfer_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"culvert/fileservice/internal/filetest"
+	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
 )
 
@@ -32,7 +35,7 @@ func TestIntoItself(t *testing.T) {
 			if test.pull {
 				run = transfer.Pull
 			}
-			result, err := run(t.Context(), c, config)
+			result, err := run(t.Context(), c.Place(), config)
 			if !errors.Is(err, transfer.ErrPartial) || len(result.Faults) != 1 || result.Faults[0].Name != test.copy {
 				t.Errorf("%v, %+v", err, result)
 			}
@@ -43,5 +46,33 @@ func TestIntoItself(t *testing.T) {
 				t.Errorf("the copy was copied: %v", err)
 			}
 		})
+	}
+}
+
+// TestAskedAboutItself pushes a tree of which hardly any directory is made at the server. It is asked about the
+// directory into which is copied, and not once for each directory.
+func TestAskedAboutItself(t *testing.T) {
+	files := map[string]int{"z/wanted": 1}
+	for i := range 100 {
+		files[fmt.Sprintf("%02d/other", i)] = 1
+	}
+	dir, _ := filetest.Tree(t, files)
+	var asked atomic.Int64
+	c := filetest.Serve(t, t.TempDir(), func(config *server.Config) {
+		config.Writable = true
+		config.Observer.Called = func(call server.Call) {
+			if call.Method == "Stat" && call.Path == "copy" {
+				asked.Add(1)
+			}
+		}
+	})
+	config := transfer.Config{
+		Remote: "copy", Root: filetest.OpenRoot(t, dir), Local: ".", Include: []string{"wanted"},
+	}
+	if result, err := transfer.Push(t.Context(), c.Place(), config); err != nil || result.Files != 1 {
+		t.Fatalf("%v, %+v", err, result)
+	}
+	if n := asked.Load(); n > 4 {
+		t.Errorf("the server was asked %d times", n)
 	}
 }

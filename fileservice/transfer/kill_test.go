@@ -96,7 +96,7 @@ func TestTransferChild(t *testing.T) {
 		}
 	}()
 	config := transfer.Config{Remote: name, Root: root, Local: name, Progress: progress}
-	result, err := run(t.Context(), client, config)
+	result, err := run(t.Context(), client.Place(), config)
 	close(stop)
 	if err != nil {
 		t.Fatal(err)
@@ -285,7 +285,7 @@ func transferFromKilled(t *testing.T, role, from string, most int, random *rand.
 	var ended atomic.Bool
 	done := make(chan error, 1)
 	go func() {
-		_, err := run(t.Context(), client, config)
+		_, err := run(t.Context(), client.Place(), config)
 		ended.Store(true)
 		done <- err
 	}()

@@ -40,7 +40,7 @@ func (p *pull) makeDirs(dir string) error {
 	}
 	permissions := fs.FileMode(0o777)
 	if name, below := cutDir(p.config.Local, filepath.ToSlash(dir)); below {
-		info, err := p.source.Stat(path.Join(p.config.Remote, name))
+		info, err := p.from.stat(path.Join(p.config.Remote, name))
 		if err != nil {
 			return reading(err)
 		}
@@ -84,9 +84,9 @@ func (p *pull) makeDirsIn(name, local string, entries []fs.DirEntry) error {
 	return publish.SyncDir(p.config.Root, local)
 }
 
-// makeDirs creates a directory of the server and its missing parents.
+// makeDirs creates a directory of the server and its missing parents. Any other place makes them with their files.
 func (p *push) makeDirs(remote string) error {
-	if remote == "." {
+	if remote == "." || p.to.server == nil {
 		return nil
 	}
 	permissions := fs.FileMode(0o777)
@@ -97,7 +97,8 @@ func (p *push) makeDirs(remote string) error {
 		}
 		permissions = info.Mode()
 	}
-	return inDir(path.Dir(remote), p.makeDirs, func() error { return p.to.MkdirIfMissing(remote, permissions) })
+	defer p.madeDir(remote)
+	return inDir(path.Dir(remote), p.makeDirs, func() error { return p.to.server.MkdirIfMissing(remote, permissions) })
 }
 
 // cutDir returns name relative to dir, and whether it is below dir.

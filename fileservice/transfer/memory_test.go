@@ -61,7 +61,7 @@ func TestMemoryChild(t *testing.T) {
 			Dial: func(ctx context.Context) (net.Conn, error) { return secureconn.Dial(ctx, "tcp", address, config) },
 		})
 		var err error
-		result, err = transfer.Pull(t.Context(), client, transfer.Config{
+		result, err = transfer.Pull(t.Context(), client.Place(), transfer.Config{
 			Remote: "file", Root: filetest.OpenRoot(t, dir), Local: "file",
 		})
 		if err != nil {

@@ -70,7 +70,7 @@ func TestPullOfWhatIsIncluded(t *testing.T) {
 			t.Skip(err) // a file system that has no such names
 		}
 	}
-	result, err := transfer.Pull(t.Context(), filetest.Serve(t, from, nil), transfer.Config{
+	result, err := transfer.Pull(t.Context(), filetest.Serve(t, from, nil).Place(), transfer.Config{
 		Remote: ".", Root: filetest.OpenRoot(t, to), Local: ".", Include: []string{"g*"},
 	})
 	if err != nil || result.Files != 1 || result.Skipped != 1 {
@@ -89,7 +89,7 @@ func TestPullOfRefusedListing(t *testing.T) {
 			return errors.Join(err, status.Error(codes.ResourceExhausted, "too many calls"))
 		},
 	})
-	_, err := transfer.Pull(t.Context(), client, transfer.Config{
+	_, err := transfer.Pull(t.Context(), client.Place(), transfer.Config{
 		Remote: "tree", Root: filetest.OpenRoot(t, t.TempDir()), Local: "tree", DryRun: true,
 	})
 	if !errors.Is(err, fileservice.ErrRefused) {

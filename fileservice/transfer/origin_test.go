@@ -33,7 +33,7 @@ func TestPullOrigin(t *testing.T) {
 	defer cancel()
 	interrupted := config
 	interrupted.Notify = func(transfer.Event) { cancel() }
-	if _, err := transfer.Pull(ctx, client, interrupted); !errors.Is(err, context.Canceled) {
+	if _, err := transfer.Pull(ctx, client.Place(), interrupted); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	wantUnfinished(true)
@@ -46,14 +46,14 @@ func TestPullOrigin(t *testing.T) {
 	if err := os.WriteFile(taken, []byte("another"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := transfer.Pull(t.Context(), client, config); err == nil {
+	if _, err := transfer.Pull(t.Context(), client.Place(), config); err == nil {
 		t.Error("a file was replaced")
 	}
 	wantUnfinished(true)
 	if err := os.Remove(taken); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := transfer.Pull(t.Context(), client, config); err != nil {
+	if _, err := transfer.Pull(t.Context(), client.Place(), config); err != nil {
 		t.Error(err)
 	}
 	wantUnfinished(false)

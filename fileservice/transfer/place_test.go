@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"culvert/fileservice"
-	"culvert/fileservice/client"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/transfer"
 	"culvert/place"
@@ -102,10 +101,7 @@ func TestPullPlaceTree(t *testing.T) {
 	config := transfer.Config{
 		Remote: ".", Root: filetest.OpenRoot(t, target), Local: "copy/of it", Progress: &transfer.Progress{},
 	}
-	pull := func(ctx context.Context, _ *client.Client, config transfer.Config) (transfer.Result, error) {
-		return transfer.PullPlace(ctx, source, config)
-	}
-	transferTree(t, pull, nil, config, from, target)
+	transferTree(t, transfer.Pull, source, config, from, target)
 }
 
 // pullLarge begins to pull a file of 37 MiB from a place to a directory.
@@ -131,7 +127,7 @@ func TestPullPlaceResumes(t *testing.T) {
 				}
 				return nil
 			}
-			result, err := transfer.PullPlace(t.Context(), p, config)
+			result, err := transfer.Pull(t.Context(), p, config)
 			if !errors.Is(err, failure) || result.Files != 0 {
 				t.Fatalf("%+v, %v", result, err)
 			}
@@ -139,7 +135,7 @@ func TestPullPlaceResumes(t *testing.T) {
 				t.Error(err)
 			}
 			p.reading = func(string, int64) error { return nil }
-			result, err = transfer.PullPlace(t.Context(), p, config)
+			result, err = transfer.Pull(t.Context(), p, config)
 			all := result.Resumed + result.Bytes
 			if err != nil || result.Files != 1 || result.Resumed == 0 || all < 37*fileservice.BlockSize {
 				t.Errorf("%+v, %v", result, err)
@@ -159,7 +155,7 @@ func TestPullPlaceRetries(t *testing.T) {
 		return nil
 	}
 	config.Retry = func(error) bool { return true }
-	if result, err := transfer.PullPlace(t.Context(), p, config); err != nil || result.Files != 1 {
+	if result, err := transfer.Pull(t.Context(), p, config); err != nil || result.Files != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	filetest.SeeSame(t, from, target)
@@ -189,7 +185,7 @@ func TestPullPlaceChanged(t *testing.T) {
 			changes++
 		}
 	}
-	result, err := transfer.PullPlace(t.Context(), p, config)
+	result, err := transfer.Pull(t.Context(), p, config)
 	if err != nil || result.Files != 1 || result.Resumed != 0 || changes == 0 {
 		t.Errorf("%+v, %v, %d changes", result, err, changes)
 	}
@@ -205,7 +201,7 @@ func TestPullPlaceShort(t *testing.T) {
 		}
 		return nil
 	}
-	if result, err := transfer.PullPlace(t.Context(), p, config); !errors.Is(err, place.ErrIntegrity) {
+	if result, err := transfer.Pull(t.Context(), p, config); !errors.Is(err, place.ErrIntegrity) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	if _, err := os.Lstat(filepath.Join(target, "large")); !errors.Is(err, fs.ErrNotExist) {
@@ -275,7 +271,7 @@ func TestPushPlaceTree(t *testing.T) {
 	}
 	for _, dry := range []bool{true, false} {
 		config.DryRun = dry
-		result, err := transfer.PushPlace(t.Context(), p, config)
+		result, err := transfer.Push(t.Context(), p, config)
 		if err != nil || result.Files != 305 || result.Failed != 0 {
 			t.Fatalf("dry %v: %+v, %v", dry, result, err)
 		}
@@ -285,7 +281,7 @@ func TestPushPlaceTree(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	config.Progress = nil
-	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Present != 305 {
+	if result, err := transfer.Push(t.Context(), p, config); err != nil || result.Present != 305 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	// Two files change: a small one and a large one.
@@ -294,13 +290,13 @@ func TestPushPlaceTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	result, err := transfer.PushPlace(t.Context(), p, config)
+	result, err := transfer.Push(t.Context(), p, config)
 	if !errors.Is(err, transfer.ErrPartial) || !errors.Is(err, fs.ErrExist) || result.Present != 303 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	// A directory keeps nothing that proves the others to be equal, except that a file is empty.
 	config.Overwrite = true
-	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files+result.Present != 305 ||
+	if result, err := transfer.Push(t.Context(), p, config); err != nil || result.Files+result.Present != 305 ||
 		result.Present > 3 {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -322,7 +318,7 @@ func TestPushPlaceEmptyDirectories(t *testing.T) {
 				skipped[e.Name] = true
 			}
 		}
-		result, err := transfer.PushPlace(t.Context(), p, config)
+		result, err := transfer.Push(t.Context(), p, config)
 		if err != nil || result.Files != 1 || result.Skipped != 2 || !skipped["void"] || !skipped["sub/empty"] {
 			t.Errorf("dry %v: %v, %+v, skipped %v", dry, err, result, skipped)
 		}
@@ -340,7 +336,7 @@ func TestPushPlaceRetries(t *testing.T) {
 		return nil
 	}
 	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
-	if result, err := transfer.PushPlace(t.Context(), p, config); !errors.Is(err, place.ErrUnreachable) {
+	if result, err := transfer.Push(t.Context(), p, config); !errors.Is(err, place.ErrUnreachable) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	names, err := filepath.Glob(filepath.Join(target, "large*"))
@@ -349,7 +345,7 @@ func TestPushPlaceRetries(t *testing.T) {
 	}
 	failed.Store(0)
 	config.Retry = func(error) bool { return true }
-	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files+result.Present != 2 {
+	if result, err := transfer.Push(t.Context(), p, config); err != nil || result.Files+result.Present != 2 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	seeCopies(t, from, target)
@@ -369,7 +365,7 @@ func TestPushPlaceSilent(t *testing.T) {
 		return &fs.PathError{Op: "write", Path: name, Err: place.ErrUnreachable}
 	}
 	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
-	result, err := transfer.PushPlace(t.Context(), p, config)
+	result, err := transfer.Push(t.Context(), p, config)
 	if !errors.Is(err, place.ErrUnreachable) || result.Files != 0 || waits.Load() != 1 {
 		t.Errorf("%+v, %v, after %d files", result, err, waits.Load())
 	}
@@ -387,7 +383,7 @@ func TestPushPlaceChanged(t *testing.T) {
 		return os.WriteFile(filepath.Join(from, "large"), bytes.Repeat([]byte("y"), 5*fileservice.BlockSize), 0o600)
 	}
 	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
-	if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files != 1 {
+	if result, err := transfer.Push(t.Context(), p, config); err != nil || result.Files != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}
 	seeCopies(t, from, target)
@@ -407,7 +403,7 @@ func TestPullPlaceEndsAmongSmallFiles(t *testing.T) {
 		return nil
 	}
 	done := map[string]bool{}
-	result, err := transfer.PullPlace(ctx, p, transfer.Config{
+	result, err := transfer.Pull(ctx, p, transfer.Config{
 		Remote: ".", Root: filetest.OpenRoot(t, target), Local: ".",
 		Notify: func(e transfer.Event) { done[e.Name] = e.Kind == transfer.FileDone },
 	})
@@ -452,7 +448,7 @@ func TestInterruptedListing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]func(context.Context, place.Place, transfer.Config) (transfer.Result, error){
-		"PullPlace": transfer.PullPlace, "PushPlace": transfer.PushPlace,
+		"Pull": transfer.Pull, "Push": transfer.Push,
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := errors.New("ended")
@@ -463,7 +459,7 @@ func TestInterruptedListing(t *testing.T) {
 			return context.Cause(ctx)
 		}}
 		root := t.TempDir() // of the pull
-		if name == "PushPlace" {
+		if name == "Push" {
 			root = from
 		}
 		result, err := run(ctx, p, transfer.Config{

@@ -45,12 +45,12 @@ func presences(t *testing.T, files map[string]int) map[string]presence {
 		case "push":
 			client := filetest.Serve(t, to, filetest.Writable)
 			p.copy = func(overwrite, dry bool) (transfer.Result, error) {
-				return transfer.Push(t.Context(), client, config(from, overwrite, dry))
+				return transfer.Push(t.Context(), client.Place(), config(from, overwrite, dry))
 			}
 		case "pull":
 			client := filetest.Serve(t, from, nil)
 			p.copy = func(overwrite, dry bool) (transfer.Result, error) {
-				return transfer.Pull(t.Context(), client, config(to, overwrite, dry))
+				return transfer.Pull(t.Context(), client.Place(), config(to, overwrite, dry))
 			}
 		default:
 			source := &keepingPlace{versionedPlace: openVersioned(t, from)}
@@ -58,7 +58,7 @@ func presences(t *testing.T, files map[string]int) map[string]presence {
 				source.algorithm = place.CRC64NVME
 			}
 			p.copy = func(overwrite, dry bool) (transfer.Result, error) {
-				return transfer.PullPlace(t.Context(), source, config(to, overwrite, dry))
+				return transfer.Pull(t.Context(), source, config(to, overwrite, dry))
 			}
 		}
 		all[role] = p
@@ -142,7 +142,7 @@ func TestPushRace(t *testing.T) {
 				})
 				return nil
 			}
-			result, err := transfer.Push(t.Context(), client, config)
+			result, err := transfer.Push(t.Context(), client.Place(), config)
 			present, refused := err == nil && result.Present == 1, errors.Is(err, fs.ErrExist)
 			if present != same || refused == same {
 				t.Errorf("%s, the same: %v: %+v, %v", name, same, result, err)
@@ -176,7 +176,7 @@ func TestPushRaceOlder(t *testing.T) {
 		},
 	}}
 	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
-	result, err := transfer.Push(t.Context(), filetest.Lie(t, older), config)
+	result, err := transfer.Push(t.Context(), filetest.Lie(t, older).Place(), config)
 	if err != nil || result.Present != 1 {
 		t.Errorf("%+v, %v", result, err)
 	}

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,19 +14,28 @@ import (
 	"time"
 
 	"culvert/fileservice"
-	"culvert/fileservice/client"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
+	"culvert/place"
 )
 
-// Pull copies a file of the server, or a directory with everything in it, into a tree of this machine. It reads ranges
-// of blocks, and small files, in parallel over the connections of the client.
+// Pull copies a file of a place, or a directory with everything in it, into a tree of this machine. It reads ranges of
+// blocks in parallel: from a [Server] over its connections, as it reads small files, and from any other place
+// [Config.Parallel] at once. Such a range has 8 MiB; if there are more than 10, 4, 2 or 1, so that all take at most 80
+// MiB of memory. What else is read at the same time takes 5 MiB.
 //
 // Pull writes a file as NAME.culvert.part. When it is complete, verified and synced, it gets its name and the
 // modification time of the source. The journal NAME.culvert.journal lists the blocks on the disk. An interrupted
 // transfer leaves both, and the next one continues from there, unless the source has another version; then it starts
-// over. Files that arrive quickly have no journal.
+// over. Files that arrive quickly have no journal. If a place has no versions, files of the same size and time count as
+// equal.
+//
+// A Server sends the sum of each block. Of other places, a file of which the place keeps a checksum (see
+// [place.SumOf]) is compared with it before it gets its name, all of it, also if it was resumed. If it differs, it is
+// removed, and the error wraps [place.ErrIntegrity]; other files are still transferred. The checksum is computed while
+// the file arrives. Only if it was resumed, blocks that were there are read again, or all if the checksum is neither a
+// CRC nor one of parts.
 //
 // If Local is a directory that Pull makes, and [Config.Origin] is set, Local/.culvert.journal has the origin until all
 // files have arrived.
@@ -41,7 +48,7 @@ import (
 // that differ only in Unicode normalization are not detected: if the file system considers them equal, as on macOS, the
 // second fails, or with Overwrite replaces the first.
 //
-// Names that no path of the protocol can hold are faults; see [fileservice.UnnamableError].
+// Names that no path of the place can hold are faults; see [place.UnnamableError].
 //
 // An error of one file is a fault of that file, and the transfer goes on. Pull then returns [ErrPartial], or the error
 // of the file if it is the only one. So is a file or a directory that the disk of the source cannot read. Errors that
@@ -49,49 +56,7 @@ import (
 // the copy. If a part of Local is on another file system, and only that is full or broken, the files there fail, and
 // the others arrive. [EndError] says at which end an error arose. The Result is always filled in as far as the transfer
 // went.
-func Pull(ctx context.Context, client *client.Client, config Config) (Result, error) {
-	return run(ctx, config, func(t *transfer) source { return &serverTree{t.use(client)} })
-}
-
-// source is where a pull takes files from: a server, or a place.
-type source interface {
-	Stat(name string) (fs.FileInfo, error) // an *fileservice.Info
-	List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error]
-
-	// open opens a version of a file.
-	open(name string, version fileservice.Version) (sourceFile, error)
-
-	// areCopies reports which small files of a directory are proved to have the same content as local files, which
-	// read reads.
-	areCopies(
-		ctx context.Context, dir string, files []fileservice.SmallFile, read func(i int, content []byte) error,
-	) ([]bool, error)
-
-	// readSmall is ReadFiles of a client. It says of each file whether it was compared with a checksum of the source.
-	readSmall(ctx context.Context, dir string, files []fileservice.SmallFile,
-		yield func(i int, content []byte, sum fileservice.Sum, verified bool, err error) error) error
-}
-
-// sourceFile is a file that is pulled. Its methods may be called concurrently.
-type sourceFile interface {
-	// ReadBlocks is that of a client.
-	ReadBlocks(ctx context.Context, first, count int64,
-		yield func(block int64, data []byte, sum fileservice.Sum) error) error
-
-	// align returns up to which block one worker reads that begins with a block and was to read up to end. What it
-	// returns is cut to most. The worker then calls ReadBlocks.
-	align(begin, end, most int64) int64
-
-	// compare compares the complete copy with a checksum of the source, and reports whether there is one.
-	compare(ctx context.Context, t *transfer, local io.ReaderAt) (verified bool, err error)
-
-	// isCopy reports whether a file of this machine is proved to have the same content.
-	isCopy(ctx context.Context, t *transfer, local io.ReaderAt) (bool, error)
-
-	io.Closer
-}
-
-func run(ctx context.Context, config Config, open func(*transfer) source) (Result, error) {
+func Pull(ctx context.Context, from place.Place, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
@@ -101,7 +66,9 @@ func run(ctx context.Context, config Config, open func(*transfer) source) (Resul
 	}
 	p := &pull{transfer: newTransfer(ctx, config), publisher: publisher}
 	p.written = newFileSystems(config.Root.Stat, config.Local)
-	p.source, p.small = open(p.transfer), p
+	atOnce := min(cmp.Or(config.Parallel, rangesAtOnce), rangeMemory/fileservice.BlockSize)
+	p.from, p.small = p.use(from, reading, atOnce), p
+	p.from.ranges = newRanges(atOnce)
 	result, err := p.run(p.walk)
 	if err == nil && p.tree != nil && config.Origin != "" && !config.DryRun {
 		err = receive.CompleteDir(config.Root, config.Local, config.Origin)
@@ -111,17 +78,17 @@ func run(ctx context.Context, config Config, open func(*transfer) source) (Resul
 
 type pull struct {
 	*transfer
-	source    source
+	from      *otherEnd
 	publisher *publish.Publisher
 	making    sync.Mutex // Local
 }
 
 // walk finds the files to pull.
 func (p *pull) walk() error {
-	var info fs.FileInfo
+	var info *fileservice.Info
 	err := p.try(func() (err error) {
 		asked := time.Now()
-		info, err = p.source.Stat(p.config.Remote)
+		info, err = p.from.stat(p.config.Remote)
 		p.expect(time.Since(asked))
 		return err
 	})
@@ -129,7 +96,7 @@ func (p *pull) walk() error {
 	case err != nil:
 		return reading(err)
 	case info.IsDir():
-		return p.walkTree(p, knownTime(info.(*fileservice.Info)))
+		return p.walkTree(p, knownTime(info))
 	case !info.Mode().IsRegular():
 		return &fs.PathError{Op: "read", Path: p.config.Remote, Err: fileservice.NotRegular(info.Mode())}
 	}
@@ -146,7 +113,7 @@ func (p *pull) list(name string, part *dirPart) error {
 	err := p.try(func() error {
 		part.reset()
 		unnamable = nil
-		for info, err := range p.source.List(p.ctx, remote) {
+		for info, err := range p.from.list(p.ctx, remote) {
 			switch {
 			case isUnnamable(err):
 				unnamable = err // follows all entries
@@ -229,7 +196,7 @@ func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *i
 	var present bool
 	err = p.try(func() (err error) {
 		present, err = file.isCopied(p.ctx)
-		return errors.Join(err, file.end(nil))
+		return err
 	})
 	if err != nil {
 		p.fail(name, err)
@@ -247,7 +214,7 @@ type pullFile struct {
 	twin          bool // another name in the directory differs only in case
 	receiver      *receive.File
 	earlier       *receive.File // of an attempt before, which is closed
-	file          sourceFile
+	file          *sourceFile
 }
 
 // isPresent reports whether the file exists with the same size and time.
@@ -256,7 +223,7 @@ func (f *pullFile) isPresent() bool {
 	return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
 }
 
-// isCopied reports whether the file exists as Config.Overwrite says. It opens the source if it needs to.
+// isCopied reports whether the file exists as Config.Overwrite says.
 func (f *pullFile) isCopied(ctx context.Context) (is bool, err error) {
 	if !f.isPresent() || !f.pull.config.Overwrite {
 		return f.isPresent(), nil
@@ -266,22 +233,12 @@ func (f *pullFile) isCopied(ctx context.Context) (is bool, err error) {
 		return false, nil //nolint:nilerr // it is replaced
 	}
 	defer func() { err = errors.Join(err, writing(local.Close())) }()
-	if err := f.open(); err != nil {
-		return false, err
+	version := fileservice.VersionOf(f.info)
+	is, err = f.pull.isCopyOf(ctx, f.pull.from, f.remote, version, version, local, f.local)
+	if _, there := errors.AsType[*EndError](err); !there {
+		err = context.Cause(ctx) // what cannot be read here is replaced
 	}
-	return f.file.isCopy(ctx, f.pull.transfer, local)
-}
-
-// open opens the source, unless it is open.
-func (f *pullFile) open() error {
-	if f.file != nil {
-		return nil
-	}
-	file, err := f.pull.source.open(f.remote, fileservice.VersionOf(f.info))
-	if err == nil {
-		f.file = file
-	}
-	return reading(err)
+	return is, err
 }
 
 func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) {
@@ -297,11 +254,13 @@ func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 	if err := f.pull.written.failure(path.Dir(filepath.ToSlash(f.local))); err != nil {
 		return nil, err
 	}
-	if err := f.open(); err != nil {
-		return nil, err
-	}
 	root, version := f.pull.config.Root, fileservice.VersionOf(f.info)
-	err := inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
+	file, err := f.pull.from.open(f.remote, version)
+	if err != nil {
+		return nil, reading(err)
+	}
+	f.file = file
+	err = inDir(filepath.Dir(f.local), f.pull.makeDirs, func() (err error) {
 		f.receiver, err = receive.Open(root, f.pull.publisher, f.local, version, f.pull.config.Overwrite)
 		return err
 	})
@@ -356,7 +315,7 @@ func (f *pullFile) collides() error {
 }
 
 func (f *pullFile) move(ctx context.Context, blocks fileservice.BlockRange, moved func(int64)) error {
-	err := f.file.ReadBlocks(ctx, blocks.First, blocks.Count,
+	err := f.file.readBlocks(ctx, blocks.First, blocks.Count,
 		func(block int64, data []byte, sum fileservice.Sum) error {
 			err := f.receiver.WriteBlock(block, data, sum)
 			if err == nil {
@@ -397,7 +356,7 @@ func (f *pullFile) end(cause error) (err error) {
 }
 
 func (f *pullFile) refresh(ctx context.Context) (int64, error) {
-	info, err := f.pull.source.Stat(f.remote)
+	info, err := f.pull.from.stat(f.remote)
 	if err != nil {
 		return 0, reading(err)
 	}

@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 
 	"culvert/fileservice"
+	"culvert/fileservice/client"
+	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
 )
 
 // moveSmall requests the files that are missing.
-func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
+func (p *pull) moveSmall(ctx context.Context, b *batch) (finish func(closed func())) {
 	first := b.items[0].mover.(*pullFile)
 	receiver, err := p.receiveSmall(filepath.Dir(first.local))
 	if err != nil {
@@ -21,12 +23,25 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 		return nil
 	}
 	var wanted []fileservice.SmallFile
-	var which []int // their indices in the parcel
+	var which []int  // their indices in the batch
+	var twins []twin // which are present only if they prove to be copies
 	for i, it := range b.items {
 		f := it.mover.(*pullFile)
 		b.errs[i] = writing(f.beginSmall(receiver))
+		if b.errs[i] == errPresent && p.config.Overwrite {
+			b.errs[i] = nil
+			version := fileservice.VersionOf(f.info)
+			twins = append(twins, twin{i, client.NamedVersion{Name: path.Base(f.remote), Version: version}, version})
+		}
 	}
-	p.findPresent(ctx, b, receiver.Dir)
+	p.findPresent(ctx, b, p.from, path.Dir(first.remote), twins, func(at int, content []byte) error {
+		name := filepath.Base(b.items[at].mover.(*pullFile).local)
+		info, err := receiver.Dir.Lstat(name)
+		if err != nil {
+			return err
+		}
+		return osfile.ReadSmall(receiver.Dir, name, fileservice.VersionOf(info), content)
+	})
 	for i, it := range b.items {
 		if b.errs[i] == nil {
 			wanted = append(wanted, it.mover.(*pullFile).small())
@@ -42,15 +57,15 @@ func (p *pull) moveSmall(ctx context.Context, b *parcel) (finish func(closed fun
 	}
 }
 
-// readSmall hands the files to the receiver, and returns their indices in the parcel.
+// readSmall hands the files to the receiver, and returns their indices in the batch.
 func (p *pull) readSmall(
-	ctx context.Context, remote string, wanted []fileservice.SmallFile, b *parcel, which []int, receiver *receive.Small,
+	ctx context.Context, remote string, wanted []fileservice.SmallFile, b *batch, which []int, receiver *receive.Small,
 ) (added []int) {
 	if len(wanted) == 0 {
 		return nil
 	}
 	came := 0
-	err := p.source.readSmall(ctx, remote, wanted, func(
+	err := p.from.readSmall(ctx, remote, wanted, func(
 		i int, content []byte, sum fileservice.Sum, verified bool, err error,
 	) error {
 		came++
@@ -94,7 +109,7 @@ func (p *pull) receiveSmall(local string) (*receive.Small, error) {
 	return receive.NewSmall(dir, local, p.publisher, open), nil
 }
 
-// small returns the file as one of a parcel.
+// small returns the file as one of a batch.
 func (f *pullFile) small() fileservice.SmallFile {
 	return fileservice.SmallFile{
 		Name: path.Base(f.remote), Version: fileservice.VersionOf(f.info), Permissions: f.info.Mode().Perm(),

@@ -2,6 +2,7 @@ package transfer_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,6 +20,7 @@ import (
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/transfer"
 	"culvert/internal/testkit"
+	"culvert/place"
 )
 
 func manyFiles() map[string]int {
@@ -42,15 +44,16 @@ func TestPullTree(t *testing.T) {
 	config := transfer.Config{
 		Remote: ".", Root: filetest.OpenRoot(t, target), Local: "copy/of it", Progress: &transfer.Progress{},
 	}
-	transferTree(t, transfer.Pull, client, config, dir, target)
+	transferTree(t, transfer.Pull, client.Place(), config, dir, target)
 }
 
 // transferTree has the tree of manyFiles copied to "copy/of it" in a directory, and then one file of it again.
 func transferTree(
-	t *testing.T, run filetest.TransferFunc, client *client.Client, config transfer.Config, from, to string,
+	t *testing.T, run func(context.Context, place.Place, transfer.Config) (transfer.Result, error), p place.Place,
+	config transfer.Config, from, to string,
 ) {
 	t.Helper()
-	result, err := run(t.Context(), client, config)
+	result, err := run(t.Context(), p, config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,12 +72,12 @@ func transferTree(
 		t.Fatal(err)
 	}
 	config.Progress = nil
-	result, err = run(t.Context(), client, config)
+	result, err = run(t.Context(), p, config)
 	if !errors.Is(err, transfer.ErrPartial) || !errors.Is(err, fs.ErrExist) || result.Present != 304 {
 		t.Errorf("%v %+v", err, result)
 	}
 	config.Overwrite = true
-	result, err = run(t.Context(), client, config)
+	result, err = run(t.Context(), p, config)
 	if err != nil || result.Present != 304 || result.Files != 1 {
 		t.Errorf("%v %+v", err, result)
 	}
@@ -90,7 +93,7 @@ func TestPullFile(t *testing.T) {
 		Remote: "a/file", Root: filetest.OpenRoot(t, target), Local: "new", Hash: true,
 		Notify: func(e transfer.Event) { events = append(events, e) },
 	}
-	result, err := transfer.Pull(t.Context(), client, config)
+	result, err := transfer.Pull(t.Context(), client.Place(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,11 +111,11 @@ func TestPullFile(t *testing.T) {
 		t.Errorf("%+v", events)
 	}
 	config.Remote = "none"
-	if _, err := transfer.Pull(t.Context(), client, config); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := transfer.Pull(t.Context(), client.Place(), config); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	config.Remote, config.Local = "a/file", "sub/dir/new"
-	if _, err := transfer.Pull(t.Context(), client, config); err != nil {
+	if _, err := transfer.Pull(t.Context(), client.Place(), config); err != nil {
 		t.Error(err)
 	}
 }
@@ -148,7 +151,7 @@ func TestPullPatterns(t *testing.T) {
 					planned = append(planned, e.Name)
 				}
 			}
-			result, err := transfer.Pull(t.Context(), client, config)
+			result, err := transfer.Pull(t.Context(), client.Place(), config)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +170,7 @@ func TestPullPatterns(t *testing.T) {
 		{Remote: ".", Local: "/x", Root: filetest.OpenRoot(t, dir)},
 		{Remote: ".", Local: ".", Root: filetest.OpenRoot(t, dir), Include: []string{"["}},
 	} {
-		if _, err := transfer.Pull(t.Context(), client, config); err == nil {
+		if _, err := transfer.Pull(t.Context(), client.Place(), config); err == nil {
 			t.Errorf("no error for %+v", config)
 		}
 	}

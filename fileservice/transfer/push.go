@@ -4,68 +4,57 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"iter"
-	"os"
 	"path"
 	"time"
 
 	"culvert/fileservice"
-	"culvert/fileservice/client"
-	"culvert/fileservice/internal/osfile"
 	"culvert/place"
 )
 
-// Push copies a file of this machine, or a directory with everything in it, to a writable server. It is the reverse of
-// [Pull]: the server keeps the unfinished file and its journal. Push does not send blocks again that the server has
-// from an earlier transfer, but reads them for the sum of the whole file.
+// Push copies a file of this machine, or a directory with everything in it, to a place. It is the reverse of [Pull].
 //
-// A file that others make at the server during the push, with the same size and time, is compared by its sum also
-// without Overwrite: two clients that push different files to one name do not both succeed.
-func Push(ctx context.Context, client *client.Client, config Config) (Result, error) {
+// A [Server] keeps an unfinished file and its journal. Push does not send blocks again that the server has from an
+// earlier transfer, but reads them for the sum of the whole file. A file that others make at the server during the
+// push, with the same size and time, is compared by its sum also without Overwrite: two clients that push different
+// files to one name do not both succeed.
+//
+// In any other place, each file appears when it is complete. It counts as verified if the place says so; see
+// [place.IsVerified]. It is read and written from its beginning to its end, [Config.Parallel] large files at once, and
+// is not resumed: a run after an interruption begins with the files that are not complete. A file counts as present if
+// the place has one of the same size, and
+//
+//   - if the place keeps a checksum of it (see [place.SumOf]), the local file has that checksum, for which it is read,
+//   - otherwise, if the place keeps the time of the source (see [place.SetSourceTime]), that is the same,
+//   - otherwise, the file of the place is not older.
+//
+// With Overwrite, only a checksum is proof enough: all other files are sent. The place keeps files, with their paths,
+// but not the permissions of a file, nor a directory without files: that is skipped.
+func Push(ctx context.Context, to place.Place, config Config) (Result, error) {
 	if err := config.check(); err != nil {
 		return Result{}, err
 	}
-	p := &serverPush{push: push{transfer: newTransfer(ctx, config)}}
-	p.client = p.use(client)
-	p.written = newFileSystems(p.client.Stat, config.Remote)
-	p.to, p.small, p.isSame, p.lookup = p.client, p, fileservice.IsSame, p.lookUp
-	p.newMover = func(f *pushFile) mover { return &serverFile{pushFile: f, client: p.client} }
+	p := &push{transfer: newTransfer(ctx, config)}
+	p.to, p.small = p.use(to, writing, min(cmp.Or(config.Parallel, writesAtOnce), mostWritesAtOnce)), p
+	if p.to.server != nil {
+		p.written = newFileSystems(p.to.server.Stat, config.Remote)
+	}
 	return p.run(p.walk)
 }
 
-// push is a Push or a PushPlace in progress.
+// The number of large files written at once to a place that is no server, by default and at most. A bucket keeps a part
+// of each in memory, besides those that it sends.
+const (
+	writesAtOnce     = 3
+	mostWritesAtOnce = batchesAtOnce
+)
+
+// push is a Push in progress.
 type push struct {
 	*transfer
-	to       destination
-	newMover func(*pushFile) mover
-	whole    bool // each file is moved by one worker
-
-	// filesOnly means that directories exist at the other end only as parts of the names of files.
-	filesOnly bool
-
+	to      *otherEnd
 	copyDir copyDir
-
-	// isSame reports whether a file at the other end, as it is listed, may be a copy. lookup asks the other end, and
-	// returns errPresent if it has the file, whose content is local; see Config.Overwrite.
-	isSame func(there fs.FileInfo, version fileservice.Version) bool
-	lookup func(ctx context.Context, f *pushFile, local io.ReaderAt, version fileservice.Version) error
-}
-
-// destination is where a push looks and makes directories: a client, or a place.
-type destination interface {
-	Stat(name string) (fs.FileInfo, error) // an *fileservice.Info
-	List(ctx context.Context, name string) iter.Seq2[*fileservice.Info, error]
-	MkdirIfMissing(name string, permissions fs.FileMode) error
-	Chtimes(name string, accessed, modified time.Time) error
-}
-
-// serverPush is a Push.
-type serverPush struct {
-	push
-	client *client.Client
 }
 
 // walk finds the files to push.
@@ -84,17 +73,15 @@ func (p *push) walk() error {
 		return &fs.PathError{Op: "read", Path: local, Err: fileservice.NotRegular(info.Mode())}
 	}
 	var there *fileservice.Info
-	err = p.try(func() error {
-		info, err := p.to.Stat(p.config.Remote)
-		if err == nil {
-			there = info.(*fileservice.Info)
-		}
+	err = p.try(func() (err error) {
+		there, err = p.to.stat(p.config.Remote)
 		return err
 	})
 	if errors.Is(err, place.ErrUnreachable) || errors.Is(err, place.ErrIntegrity) {
 		return writing(err)
 	}
-	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, false, there != nil); it != nil {
+	seen := there != nil
+	if it := p.offer(path.Base(p.config.Local), local, p.config.Remote, info, there, seen, seen); it != nil {
 		p.add(it)
 	}
 	return nil
@@ -129,7 +116,7 @@ func (p *push) list(name string, part *dirPart) error {
 		return reading(err)
 	}
 	part.sort()
-	if p.filesOnly && len(part.entries) == 0 && part.after == "" && len(p.config.Include) == 0 {
+	if p.to.server == nil && len(part.entries) == 0 && part.after == "" && len(p.config.Include) == 0 {
 		p.skip(name, errNoFiles)
 	}
 	remote := path.Join(p.config.Remote, name)
@@ -175,10 +162,10 @@ func (p *push) dirTime(name string, _ fs.DirEntry) time.Time {
 
 func (p *push) setDirTime(name string, modified time.Time) error {
 	remote := path.Join(p.config.Remote, name)
-	if remote == "." {
+	if remote == "." || p.to.server == nil { // the time of a directory of a place is none of its source
 		return nil
 	}
-	return writing(p.to.Chtimes(remote, time.Time{}, modified))
+	return writing(p.to.server.Chtimes(remote, time.Time{}, modified))
 }
 
 // offer returns an item, or nil if there is nothing to transfer. there is the server's entry of that name, or nil. If
@@ -192,22 +179,23 @@ func (p *push) offer(
 		return nil
 	}
 	file := &pushFile{push: p, local: local, remote: remote, found: info, left: left}
-	if file.there = there != nil && p.isSame(there, fileservice.VersionOf(info)); file.there {
+	if file.there = there != nil && p.to.mayBeCopy(there, fileservice.VersionOf(info)); file.there {
 		file.seen = there.Version()
 	}
-	it := &item{mover: p.newMover(file), name: name, size: info.Size(), whole: p.whole}
+	file.unsure = file.there || !known
+	it := &item{mover: file, name: name, size: info.Size(), whole: p.to.server == nil}
 	switch {
 	case !p.config.DryRun:
 		return it
-	case known && !file.there:
+	case !file.unsure:
 		p.plan(it, false)
 		return nil
 	}
 	err := p.try(func() (err error) {
 		if err = file.open(); err == nil {
-			err = writing(p.lookup(p.ctx, file, file.file, file.version))
+			err = file.lookUp(p.ctx)
 		}
-		return cmp.Or(err, file.end(nil))
+		return cmp.Or(err, file.close())
 	})
 	if err != nil && err != errPresent {
 		p.fail(name, err)
@@ -215,86 +203,4 @@ func (p *push) offer(
 	}
 	p.plan(it, err == errPresent)
 	return nil
-}
-
-// pushFile is a file to push.
-type pushFile struct {
-	push          *push
-	local, remote string
-	found         fs.FileInfo // as found by the walk, or by refresh
-	there         bool        // the server was seen to have the file, in the version seen
-	seen          fileservice.Version
-	left          bool // the server may have something left of an earlier push of it
-	file          *os.File
-	version       fileservice.Version
-}
-
-// open opens the file that the walk found. Anything else that has taken its place, such as a link to another file, is
-// an error.
-func (f *pushFile) open() error { return reading(f.openFound()) }
-
-func (f *pushFile) openFound() error {
-	file, err := f.push.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
-	if err != nil {
-		return err
-	}
-	f.file = file
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "read", Path: f.local, Err: fileservice.NotRegular(info.Mode())}
-	}
-	if info.Size() != f.found.Size() || !os.SameFile(info, f.found) {
-		return &fs.PathError{Op: "read", Path: f.local, Err: fileservice.ErrChanged}
-	}
-	f.version = fileservice.VersionOf(info)
-	return nil
-}
-
-// unlessPresent returns errPresent instead of err if the server has the file after all: another client was faster, or
-// an answer was lost.
-func (f *pushFile) unlessPresent(
-	ctx context.Context, local io.ReaderAt, version fileservice.Version, err error,
-) error {
-	err = writing(err)
-	if mayBePresent(err) {
-		return cmp.Or(writing(f.push.lookup(ctx, f, local, version)), err)
-	}
-	return err
-}
-
-func mayBePresent(err error) bool {
-	return errors.Is(err, fs.ErrExist) || errors.Is(err, fileservice.ErrRefused) && !isFatal(err)
-}
-
-// stat returns the attributes of the open file, or ErrChanged.
-func (f *pushFile) stat() (fs.FileInfo, error) {
-	info, err := f.file.Stat()
-	if err == nil && fileservice.VersionOf(info) != f.version {
-		err = &fs.PathError{Op: "read", Path: f.local, Err: fileservice.ErrChanged}
-	}
-	return info, reading(err)
-}
-
-func (f *pushFile) end(error) error {
-	if f.file == nil {
-		return nil
-	}
-	err := f.file.Close()
-	f.file = nil
-	return reading(err)
-}
-
-func (f *pushFile) refresh(context.Context) (int64, error) {
-	info, err := f.push.config.Root.Lstat(f.local)
-	if err != nil {
-		return 0, reading(err)
-	}
-	if !info.Mode().IsRegular() {
-		return 0, fmt.Errorf("%s: %w", f.local, fileservice.NotRegular(info.Mode()))
-	}
-	f.found, f.there = info, false
-	return info.Size(), nil
 }

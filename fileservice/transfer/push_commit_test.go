@@ -71,7 +71,7 @@ func TestPushPlaceParallel(t *testing.T) {
 			return commit()
 		}
 		config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: ".", Parallel: parallel}
-		result, err := transfer.PushPlace(t.Context(), &committingPlace{p, commit}, config)
+		result, err := transfer.Push(t.Context(), &committingPlace{p, commit}, config)
 		if err != nil || result.Files != int64(len(files)) {
 			t.Errorf("Parallel %d: %+v, %v", parallel, result, err)
 		}
@@ -89,7 +89,7 @@ func TestPushPlaceChangedLater(t *testing.T) {
 			return errors.Join(commit(), os.WriteFile(filepath.Join(from, name), []byte("other"), 0o600))
 		}
 		config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: ".", Hash: hash}
-		result, err := transfer.PushPlace(t.Context(), &committingPlace{p, commit}, config)
+		result, err := transfer.Push(t.Context(), &committingPlace{p, commit}, config)
 		if err != nil || result.Files != 1 || hash != (result.Hash == blake3.Sum256(content)) {
 			t.Errorf("hash %v: %+v, %v", hash, result, err)
 		}

@@ -110,14 +110,14 @@ func TestPushPlacePresent(t *testing.T) {
 					p.algorithm = place.CRC64NVME
 				}
 				config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
-				if result, err := transfer.PushPlace(t.Context(), p, config); err != nil || result.Files != 2 {
+				if result, err := transfer.Push(t.Context(), p, config); err != nil || result.Files != 2 {
 					t.Fatalf("%s: %+v, %v", name, result, err)
 				}
 				for _, file := range []string{"large", "dir/small"} {
 					changeSource(t, filepath.Join(from, file), test.sameBytes, test.sameTime, test.older)
 				}
 				config.Overwrite, config.DryRun = force, dry
-				result, err := transfer.PushPlace(t.Context(), p, config)
+				result, err := transfer.Push(t.Context(), p, config)
 				want := test.want
 				if force {
 					want = test.forced
@@ -184,7 +184,7 @@ func TestPushPlaceRace(t *testing.T) {
 			return nil
 		}
 		config := transfer.Config{Remote: "file", Root: filetest.OpenRoot(t, from), Local: "file"}
-		result, err := transfer.PushPlace(t.Context(), p, config)
+		result, err := transfer.Push(t.Context(), p, config)
 		if !errors.Is(err, fs.ErrExist) || result.Present+result.Files != 0 {
 			t.Errorf("%d bytes: %+v, %v", size, result, err)
 		}

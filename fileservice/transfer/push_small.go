@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,24 +11,40 @@ import (
 	"strings"
 
 	"culvert/fileservice"
+	"culvert/fileservice/client"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
 	"culvert/place"
 )
 
-// moveSmall sends the files that the server was not seen to have, or with Overwrite, is not proved to have.
-func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(closed func())) {
-	first := b.items[0].mover.(*serverFile)
+// moveSmall sends the files that the other end was not seen to have, or that prove to be other ones.
+func (p *push) moveSmall(ctx context.Context, b *batch) (finish func(closed func())) {
+	first := b.items[0].mover.(*pushFile)
 	dir, err := publish.OpenDir(p.config.Root, filepath.Dir(first.local))
 	if err != nil {
 		b.fail(reading(err))
 		return nil
 	}
-	p.findPresent(ctx, b, dir)
-	unwritable := p.written.failure(path.Dir(first.remote))
+	readLocal := func(at int, content []byte) error {
+		f := b.items[at].mover.(*pushFile)
+		return reading(osfile.ReadSmall(dir, filepath.Base(f.local), fileservice.VersionOf(f.found), content))
+	}
+	remote := path.Dir(first.remote)
+	var twins []twin // which are present only if they prove to be copies
+	for i, it := range b.items {
+		switch f := it.mover.(*pushFile); {
+		case f.there && p.to.server != nil && !p.config.Overwrite:
+			b.errs[i] = errPresent
+		case f.there:
+			there := client.NamedVersion{Name: path.Base(f.remote), Version: f.seen}
+			twins = append(twins, twin{i, there, fileservice.VersionOf(f.found)})
+		}
+	}
+	p.findPresent(ctx, b, p.to, remote, twins, readLocal)
+	unwritable := p.written.failure(remote)
 	var files []fileservice.SmallFile
-	var which []int // their indices in the parcel
+	var which []int // their indices in the batch
 	for i, it := range b.items {
 		if b.errs[i] == nil {
 			b.errs[i] = unwritable
@@ -35,43 +52,51 @@ func (p *serverPush) moveSmall(ctx context.Context, b *parcel) (finish func(clos
 		if b.errs[i] != nil {
 			continue
 		}
-		f := it.mover.(*serverFile)
+		f := it.mover.(*pushFile)
 		files = append(files, fileservice.SmallFile{
 			Name: path.Base(f.remote), Version: fileservice.VersionOf(f.found), Permissions: f.found.Mode().Perm(),
 		})
 		which = append(which, i)
 	}
 	read := func(i int, content []byte) error {
-		f := b.items[which[i]].mover.(*serverFile)
-		err := osfile.ReadSmall(dir, filepath.Base(f.local), files[i].Version, content)
+		err := readLocal(which[i], content)
 		p.hashSmall(b.items[which[i]], content)
-		return reading(err)
-	}
-	remote := path.Dir(first.remote)
-	var errs []error
-	err = inDir(remote, p.makeDirs, func() (err error) {
-		errs, err = p.client.WriteFiles(ctx, remote, files, p.config.Overwrite, read)
 		return err
+	}
+	done := 0
+	settle := func(i int, verified bool, err error) {
+		done++
+		it := b.items[which[i]]
+		it.verified, b.errs[which[i]] = verified, it.mover.(*pushFile).unlessSmallPresent(ctx, err)
+		if b.errs[which[i]] == nil {
+			p.arrived(it)
+		}
+	}
+	err = inDir(remote, p.makeDirs, func() error {
+		return p.to.writeSmall(ctx, remote, files, p.config.Overwrite, read, settle)
 	})
-	for i, at := range which {
-		f := b.items[at].mover.(*serverFile)
-		b.errs[at] = receive.ErrorAbout(err, f.remote)
-		if err == nil {
-			b.errs[at] = errs[i]
-		}
-		b.errs[at] = f.unlessSmallPresent(ctx, b.errs[at])
-		if b.errs[at] == nil {
-			b.items[at].verified = true
-			p.arrived(b.items[at])
-		}
+	for i := done; i < len(which); i++ {
+		settle(i, false, receive.ErrorAbout(err, b.items[which[i]].mover.(*pushFile).remote))
 	}
 	for i, it := range b.items {
-		if f := it.mover.(*serverFile); b.errs[i] == errPresent {
-			f.tidy(errPresent)
+		if b.errs[i] == errPresent {
+			it.mover.(*pushFile).tidy(errPresent)
 		}
 	}
 	b.fail(reading(dir.Close()))
 	return nil
+}
+
+// unlessSmallPresent is unlessPresent for a small file.
+func (f *pushFile) unlessSmallPresent(ctx context.Context, err error) error {
+	err = writing(err)
+	if !mayBePresent(err) {
+		return err
+	}
+	if f.open() == nil {
+		err = f.unlessPresent(ctx, err)
+	}
+	return cmp.Or(f.close(), err)
 }
 
 // pushEntry is a directory entry with the server's entry of the same name, or nil.
@@ -90,7 +115,7 @@ func (p *push) listRemote(remote string, entries []fs.DirEntry) error {
 	}
 	there, left := make([]*fileservice.Info, len(entries)), make([]bool, len(entries))
 	err := p.try(func() error {
-		for info, err := range p.to.List(p.ctx, remote) {
+		for info, err := range p.to.list(p.ctx, remote) {
 			if err != nil {
 				return err
 			}

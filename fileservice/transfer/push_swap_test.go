@@ -51,7 +51,7 @@ func TestPushSwapped(t *testing.T) {
 				}
 			})
 			changed, failed := 0, 0
-			_, err := transfer.Push(t.Context(), client, transfer.Config{
+			_, err := transfer.Push(t.Context(), client.Place(), transfer.Config{
 				Remote: ".", Root: filetest.OpenRoot(t, from), Local: ".", Exclude: []string{"secret"},
 				Notify: func(e transfer.Event) {
 					switch e.Kind {

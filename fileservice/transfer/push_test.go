@@ -28,7 +28,7 @@ func TestPushTree(t *testing.T) {
 		Remote: "copy/of it", Root: filetest.OpenRoot(t, dir), Local: ".", Progress: &transfer.Progress{},
 	}
 	config.DryRun = true
-	result, err := transfer.Push(t.Context(), client, config)
+	result, err := transfer.Push(t.Context(), client.Place(), config)
 	if err != nil || result.Files != 305 {
 		t.Errorf("%v %+v", err, result)
 	}
@@ -36,7 +36,7 @@ func TestPushTree(t *testing.T) {
 		t.Errorf("a dry run has made %v, %v", entries, err)
 	}
 	config.DryRun = false
-	transferTree(t, transfer.Push, client, config, dir, served)
+	transferTree(t, transfer.Push, client.Place(), config, dir, served)
 }
 
 // TestPushTreeRefused pushes many files to a server that takes none, which the first one shows.
@@ -53,7 +53,7 @@ func TestPushTreeRefused(t *testing.T) {
 			faults++
 		}
 	}
-	_, err := transfer.Push(t.Context(), filetest.Serve(t, t.TempDir(), nil), config)
+	_, err := transfer.Push(t.Context(), filetest.Serve(t, t.TempDir(), nil).Place(), config)
 	if !errors.Is(err, fileservice.ErrRefused) || faults > 1 {
 		t.Errorf("%d faults, %v", faults, err)
 	}
@@ -81,7 +81,7 @@ func TestPushWithheld(t *testing.T) {
 			skipped = append(skipped, e.Name)
 		}
 	}
-	result, err := transfer.Push(t.Context(), filetest.Serve(t, served, filetest.Writable), config)
+	result, err := transfer.Push(t.Context(), filetest.Serve(t, served, filetest.Writable).Place(), config)
 	if err != nil || result.Files != 2 || result.Skipped != 1 || len(skipped) != 1 || skipped[0] != "sub/key" {
 		t.Errorf("%+v, %v, skipped %q", result, err, skipped)
 	}
@@ -94,12 +94,12 @@ func TestPushFile(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 5<<20 + 1})
 	served := t.TempDir()
 	config := transfer.Config{Remote: "a/b/new", Root: filetest.OpenRoot(t, dir), Local: "file", Hash: true}
-	_, err := transfer.Push(t.Context(), filetest.Serve(t, served, nil), config)
+	_, err := transfer.Push(t.Context(), filetest.Serve(t, served, nil).Place(), config)
 	if !errors.Is(err, fileservice.ErrRefused) {
 		t.Errorf("a server that is not writable: %v", err)
 	}
 	client := filetest.Serve(t, served, filetest.Writable)
-	result, err := transfer.Push(t.Context(), client, config)
+	result, err := transfer.Push(t.Context(), client.Place(), config)
 	if err != nil || result.Files != 1 || result.Hash == (transfer.Hash{}) {
 		t.Fatalf("%v %+v", err, result)
 	}
@@ -111,7 +111,7 @@ func TestPushFile(t *testing.T) {
 		t.Errorf("not the file: %v", err)
 	}
 	config.Local = "none"
-	if _, err := transfer.Push(t.Context(), client, config); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := transfer.Push(t.Context(), client.Place(), config); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }
@@ -182,7 +182,7 @@ func TestWhyAFileIsGivenUp(t *testing.T) {
 			return answer()
 		},
 	})
-	result, err := transfer.Push(t.Context(), client, transfer.Config{
+	result, err := transfer.Push(t.Context(), client.Place(), transfer.Config{
 		Remote: "file", Root: filetest.OpenRoot(t, from), Local: "file",
 	})
 	if !errors.Is(err, syscall.ENOSPC) || result.Failed != 1 {

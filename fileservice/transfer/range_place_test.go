@@ -105,7 +105,7 @@ func TestPullPlaceParallel(t *testing.T) {
 				config := transfer.Config{
 					Remote: ".", Root: filetest.OpenRoot(t, target), Local: ".", Parallel: parallel,
 				}
-				result, err := transfer.PullPlace(t.Context(), p, config)
+				result, err := transfer.Pull(t.Context(), p, config)
 				if err != nil || result.Files != 2 || result.Verified != int64(len(sums)) {
 					t.Errorf("%+v, %v", result, err)
 				}

@@ -31,7 +31,7 @@ func TestTransferRanges(t *testing.T) {
 		{time.Second, 32, 8},
 	} {
 		transfer := newTransfer(t.Context(), Config{})
-		transfer.use(client)
+		transfer.use(client.Place(), reading, 0)
 		transfer.expect(c.delay)
 		it := &item{size: 600 * fileservice.BlockSize, ranges: []fileservice.BlockRange{{First: 0, Count: 600}}}
 		transfer.begun = []*item{it}

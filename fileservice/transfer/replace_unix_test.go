@@ -28,11 +28,11 @@ func TestOnlyFilesAreReplaced(t *testing.T) {
 	for name, do := range map[string]func(config transfer.Config) (transfer.Result, error){
 		"Pull": func(config transfer.Config) (transfer.Result, error) {
 			config.Root = filetest.OpenRoot(t, to)
-			return transfer.Pull(t.Context(), filetest.Serve(t, from, nil), config)
+			return transfer.Pull(t.Context(), filetest.Serve(t, from, nil).Place(), config)
 		},
 		"Push": func(config transfer.Config) (transfer.Result, error) {
 			config.Root = filetest.OpenRoot(t, from)
-			return transfer.Push(t.Context(), filetest.Serve(t, to, filetest.Writable), config)
+			return transfer.Push(t.Context(), filetest.Serve(t, to, filetest.Writable).Place(), config)
 		},
 	} {
 		_ = os.Remove(filepath.Join(to, "link")) // if it is there

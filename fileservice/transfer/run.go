@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"culvert/fileservice"
-	"culvert/fileservice/client"
 	"culvert/internal/grace"
 	"culvert/place"
 )
@@ -78,8 +77,8 @@ type transfer struct {
 	begun       []*item    // with blocks that no worker has taken
 	unended     int        // items found but not done
 	walking     bool       // more may be found
-	parcels     int        // being moved
-	openParcels int        // with open files, moved or not
+	batches     int        // being moved
+	openBatches int        // with open files, moved or not
 	large       int        // workers that move blocks
 	perCall     int64      // blocks, adapted to bandwidth and delay
 	result      Result
@@ -134,17 +133,6 @@ func newTransfer(ctx context.Context, config Config) *transfer {
 	return t
 }
 
-// use makes the other end a server, and returns the client for this transfer.
-func (t *transfer) use(client *client.Client) *client.Client {
-	client = client.WithContext(t.ctx)
-	t.most = client.MostLarge
-	t.connect = sync.OnceFunc(func() {
-		client.Connect()
-		t.check.Go(func() { t.checkServer(client) })
-	})
-	return client
-}
-
 // run transfers the files for which walk calls add.
 func (t *transfer) run(walk func() error) (Result, error) {
 	start := time.Now()
@@ -187,8 +175,8 @@ func (t *transfer) run(walk func() error) (Result, error) {
 
 // checkServer ends the transfer if this module cannot use the server. It runs beside the transfer, which itself reports
 // a server that does not answer.
-func (t *transfer) checkServer(client *client.Client) {
-	capabilities, err := client.Capabilities(t.checking)
+func (t *transfer) checkServer(server Server) {
+	capabilities, err := server.Capabilities(t.checking)
 	if err != nil {
 		return
 	}
@@ -251,8 +239,8 @@ func (t *transfer) takeQueued() (do func()) {
 	for i, it := range t.queue {
 		switch {
 		case it.size <= fileservice.SmallFileSize && t.hasRoomFor(it):
-			b := t.takeParcel(i)
-			return func() { t.runParcel(b) }
+			b := t.takeBatch(i)
+			return func() { t.runBatch(b) }
 		case it.size > fileservice.SmallFileSize && t.large < t.most() && len(t.begun) == 0:
 			t.queue = slices.Delete(t.queue, i, i+1)
 			t.changed.Broadcast()

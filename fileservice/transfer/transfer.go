@@ -1,6 +1,10 @@
-// Package transfer copies files and directories between this machine and a server of package fileservice. [Pull]
-// fetches them, [Push] sends them. [PullPlace] and [PushPlace] do the same with any other place, such as a bucket. An
-// interrupted transfer continues where it stopped.
+// Package transfer copies files and directories between this machine and a [place.Place]: a server of package
+// fileservice, by [client.Client.Place], or any other place, such as a bucket. [Pull] fetches them, [Push] sends them.
+// An interrupted transfer continues where it stopped.
+//
+// A place is read and written by the methods that every place has. If it is a [Server], blocks of large files move over
+// several connections at once, small files move together, an interrupted push is resumed within a file, too, and
+// directories keep their times and permissions.
 package transfer
 
 import (
@@ -22,9 +26,9 @@ import (
 // one that failed.
 var ErrPartial = errors.New("fileservice: not all files were transferred")
 
-// Config configures a transfer. What it says about the server applies to other places too.
+// Config configures a transfer.
 type Config struct {
-	// Remote is a path on the server, and Local one in Root. They name the file or directory itself, not its parent: to
+	// Remote is a path in the place, and Local one in Root. They name the file or directory itself, not its parent: to
 	// pull "logs" to "logs", both are "logs". "." is the whole tree. Local uses slashes, as io/fs does.
 	Remote string
 	Root   *os.Root
@@ -39,35 +43,36 @@ type Config struct {
 	// are Include patterns, only files that match one are transferred. Exclude takes precedence.
 	Include, Exclude []string
 
-	// Push and PushPlace call Withhold, unless it is nil, for each regular file of a directory. If it returns an error,
-	// the file is skipped with that error. It may withhold one's own key, for example, found by os.SameFile. Several
-	// goroutines call it at once.
+	// Push calls Withhold, unless it is nil, for each regular file of a directory. If it returns an error, the file is
+	// skipped with that error. It may withhold one's own key, for example, found by os.SameFile. Several goroutines
+	// call it at once.
 	Withhold func(fs.FileInfo) error
 
 	// Overwrite replaces existing files that differ. Without it, files of the same size and time count as present and
 	// are left alone, whatever their bytes, and others fail with fs.ErrExist. With it, files of the same size and time
 	// count as present if their sums are equal, for which both ends read them. If the other end knows no sum, such as a
 	// server that is older than fileservice.proto's Sum, they are copied again. Times are compared in nanoseconds, or
-	// in the resolution of the copy's file system, such as 2 s for FAT. PushPlace compares checksums in any case.
+	// in the resolution of the copy's file system, such as 2 s for FAT. Push to a place that is no Server compares
+	// checksums in any case.
 	Overwrite bool
 
 	// DryRun reports what would be done by Notify, and changes nothing. With Overwrite, it asks for sums one after the
 	// other, unlike the transfer itself.
 	DryRun bool
 
-	// Retry is called after each failure to reach the server (ErrUnreachable), one call at a time, and reports whether
+	// Retry is called after each failure to reach the place (ErrUnreachable), one call at a time, and reports whether
 	// to try again. Attempts are a tenth of a second to half a minute apart. If Retry is nil, the first failure is
 	// final. Retry is not called for errors that always end a transfer, such as a full disk.
 	Retry func(error) bool
 
 	// Hash computes the BLAKE3 hash of each file that is transferred, from the copy on this machine. A file of more
-	// than fileservice.SmallFileSize bytes is read again for it when the transfer of the file is complete, except by
-	// PushPlace. If the source of a Push changes meanwhile, the file is pushed afresh, which fails with fs.ErrExist
-	// without Overwrite.
+	// than fileservice.SmallFileSize bytes is read again for it when the transfer of the file is complete, except by a
+	// Push to a place that is no Server. If the source of a Push changes meanwhile, the file is pushed afresh, which
+	// fails with fs.ErrExist without Overwrite.
 	Hash bool
 
-	// Parallel is how many ranges of large files PullPlace reads at once, up to 80, and how many large files PushPlace
-	// writes at once, up to 8. Defaults: 4 and 3. Pull and Push use the connections of their client instead.
+	// Parallel is how many ranges of large files Pull reads at once, up to 80, and how many large files Push writes at
+	// once, up to 8. Defaults: 4 and 3. A Server has connections instead.
 	Parallel int
 
 	// Progress, unless it is nil, counts what is done.
@@ -90,7 +95,7 @@ const (
 	FileSkipped                  // not transferred: Err says that it is a link, a device, part of a transfer, …
 	FileFailed                   // failed with Err
 	FileChanged                  // changed at the source; the transfer of it starts over
-	Waiting                      // the server is unreachable because of Err; the next attempt is after Wait
+	Waiting                      // the place is unreachable because of Err; the next attempt is after Wait
 )
 
 // An Event is an argument of [Config.Notify].
@@ -123,8 +128,8 @@ type Result struct {
 	// would be transferred.
 	Files int64
 
-	// Verified is the number of those files of which both ends have compared checksums: all of Pull and Push, and those
-	// of PullPlace and PushPlace of which the place has, or returns, checksums of the whole content.
+	// Verified is the number of those files of which both ends have compared checksums: all with a Server, and
+	// otherwise those of which the place has, or returns, checksums of the whole content.
 	Verified int64
 
 	// Present files existed already. Skipped files are not transferred. Failed files have a fault.

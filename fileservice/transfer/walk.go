@@ -185,7 +185,7 @@ func (w *walk) fault(name string, err error) {
 // pass queues the files of a part, and returns its directories.
 func (w *walk) pass(dir string, part *dirPart) (dirs []foundDir) {
 	t := w.transfer
-	var found []*item // queued together, so that small files share parcels
+	var found []*item // queued together, so that small files share batches
 	for i, entry := range part.entries {
 		if t.ctx.Err() != nil {
 			return nil

@@ -168,7 +168,7 @@ func TestWideTree(t *testing.T) {
 			},
 		}
 		config.SetWalkRoom(room)
-		result, err := transfer.Pull(t.Context(), client, config)
+		result, err := transfer.Pull(t.Context(), client.Place(), config)
 		if want := l.dirs * l.names; err != nil || planned != want || result.Files != int64(want) {
 			t.Errorf("%d of %d files, %v", result.Files, want, err)
 		}

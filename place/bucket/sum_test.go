@@ -190,7 +190,7 @@ func pull(ctx context.Context, t *testing.T, from place.Place, target string) (t
 			t.Error(err)
 		}
 	}()
-	return transfer.PullPlace(ctx, from, transfer.Config{Remote: ".", Root: root, Local: "."})
+	return transfer.Pull(ctx, from, transfer.Config{Remote: ".", Root: root, Local: "."})
 }
 
 // flip changes a byte of an answer.

@@ -208,10 +208,17 @@ func Sever(t *testing.T, address string, bytes int64) *client.Client {
 	})
 }
 
-// TransferFunc is transfer.Pull or transfer.Push.
+// TransferFunc is transfer.Pull or transfer.Push, with the place of a client.
 type TransferFunc func(context.Context, *client.Client, transfer.Config) (transfer.Result, error)
 
 // Transfers returns both by name.
 func Transfers() map[string]TransferFunc {
-	return map[string]TransferFunc{"pull": transfer.Pull, "push": transfer.Push}
+	return map[string]TransferFunc{
+		"pull": func(ctx context.Context, c *client.Client, config transfer.Config) (transfer.Result, error) {
+			return transfer.Pull(ctx, c.Place(), config)
+		},
+		"push": func(ctx context.Context, c *client.Client, config transfer.Config) (transfer.Result, error) {
+			return transfer.Push(ctx, c.Place(), config)
+		},
+	}
 }

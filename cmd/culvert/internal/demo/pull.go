@@ -47,7 +47,7 @@ func (d *demo) pull(ctx context.Context, s *stageFigures, serving *keyfile.Key) 
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	name := filepath.Base(d.file)
-	result, err := transfer.Pull(ctx, client, transfer.Config{Remote: name, Root: root, Local: name})
+	result, err := transfer.Pull(ctx, client.Place(), transfer.Config{Remote: name, Root: root, Local: name})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/connect"
 	"culvert/export"
-	"culvert/fileservice/transfer"
 	"culvert/internal/plainfs"
 	"culvert/place"
 )
@@ -16,8 +15,7 @@ import (
 type bucketEnd struct {
 	url    *connect.BucketURL
 	bucket *connect.Bucket
-	listed *listedPlace // the bucket, as files are pulled from it
-	jobs   int
+	lists  *listedPlace
 }
 
 func newBucketEnd(text string) (otherEnd, error) {
@@ -41,26 +39,17 @@ func (e *bucketEnd) open(
 		return nil, nil, err
 	}
 	app.WaitFor(connect.BucketPatience)
-	e.bucket, e.jobs = opened, jobs
-	e.listed = newListedPlace(opened.Place, func(ctx context.Context, dir fs.FS) (*export.Directory, error) {
+	e.bucket = opened
+	e.lists = newListedPlace(opened.Place, func(ctx context.Context, dir fs.FS) (*export.Directory, error) {
 		return export.ReadConfig{Identities: identities}.OpenDirectory(ctx, dir)
 	})
 	return ctx, opened.Close, nil
 }
 
-func (e *bucketEnd) files(ctx context.Context) fs.FS { return place.WithContext(ctx, e.bucket.Place) }
+func (e *bucketEnd) place() place.Place  { return e.bucket.Place }
+func (e *bucketEnd) listed() place.Place { return e.lists }
 
 func (e *bucketEnd) blame(err error) error { return e.bucket.Blame(err) }
-
-func (e *bucketEnd) pull(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-	config.Parallel = e.jobs
-	return transfer.PullPlace(ctx, e.listed, config)
-}
-
-func (e *bucketEnd) push(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-	config.Parallel = e.jobs
-	return transfer.PushPlace(ctx, e.bucket.Place, config)
-}
 
 // openBucket is openServer for a bucket.
 func (m *mounting) openBucket(ctx context.Context, url string, flags *connect.Flags) (

@@ -2,11 +2,10 @@ package remote
 
 import (
 	"context"
-	"io/fs"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/connect"
-	"culvert/fileservice/transfer"
+	"culvert/place"
 )
 
 // otherEnd is the server or the bucket of a URL.
@@ -20,10 +19,9 @@ type otherEnd interface {
 	open(ctx context.Context, flags *connect.Flags, app *command.App, jobs int,
 		again func(context.Context, error) error) (_ context.Context, close func(error) error, err error)
 
-	files(ctx context.Context) fs.FS
+	place() place.Place
+	listed() place.Place   // the same, with what manifests say of its files
 	blame(err error) error // names files by their URLs
-	pull(ctx context.Context, config transfer.Config) (transfer.Result, error)
-	push(ctx context.Context, config transfer.Config) (transfer.Result, error)
 }
 
 // otherEndOf returns the other end of a URL.
@@ -59,14 +57,7 @@ func (e *serverEnd) open(
 	return ctx, server.Close, nil
 }
 
-func (e *serverEnd) files(ctx context.Context) fs.FS { return e.server.WithContext(ctx) }
+func (e *serverEnd) place() place.Place  { return e.server.Place() }
+func (e *serverEnd) listed() place.Place { return e.server.Place() }
 
 func (e *serverEnd) blame(err error) error { return e.server.Blame(err) }
-
-func (e *serverEnd) pull(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-	return transfer.Pull(ctx, e.server.Client, config)
-}
-
-func (e *serverEnd) push(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-	return transfer.Push(ctx, e.server.Client, config)
-}

@@ -14,6 +14,7 @@ import (
 	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/fileservice"
+	"culvert/place"
 )
 
 // LsReport is the report of culvert ls.
@@ -119,7 +120,7 @@ func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text
 		return err
 	}
 	defer func() { err = closed(err) }()
-	files := end.files(ctx)
+	files := place.WithContext(ctx, end.place())
 	info, err := fs.Stat(files, end.path())
 	if err != nil {
 		return end.blame(err)

@@ -51,7 +51,9 @@ func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
-	return t.do(ctx, t.end.pull)
+	return t.do(ctx, func(ctx context.Context, config transfer.Config) (transfer.Result, error) {
+		return transfer.Pull(ctx, t.end.listed(), config)
+	})
 }
 
 // pullTarget says in which directory, and under which path in it, a file of a server goes. A directory under a new name

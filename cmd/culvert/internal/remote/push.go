@@ -17,6 +17,7 @@ import (
 	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/fileservice/transfer"
+	"culvert/place"
 )
 
 // NewPush returns culvert push.
@@ -52,7 +53,7 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 	return t.do(ctx, func(ctx context.Context, config transfer.Config) (transfer.Result, error) {
 		config.Remote = path
 		if !into {
-			info, err := fs.Stat(t.end.files(ctx), path)
+			info, err := fs.Stat(place.WithContext(ctx, t.end.place()), path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return transfer.Result{}, err
 			}
@@ -69,7 +70,7 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 		if err := refuseInside(t.report.URL, local); err != nil {
 			return transfer.Result{}, err
 		}
-		return t.end.push(ctx, config)
+		return transfer.Push(ctx, t.end.place(), config)
 	})
 }
 

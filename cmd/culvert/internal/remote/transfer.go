@@ -112,7 +112,7 @@ func (t *fileTransfer) do(
 	t.report.URL = t.end.at(t.end.path())
 	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
 	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
-	t.config.Hash = t.flags.hash
+	t.config.Hash, t.config.Parallel = t.flags.hash, t.flags.connections
 	t.config.Progress, t.config.Notify = &transfer.Progress{}, t.notify
 	var again func(context.Context, error) error
 	if t.flags.retry {

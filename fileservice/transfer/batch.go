@@ -10,21 +10,21 @@ import (
 	"culvert/place"
 )
 
-// parcelsAtOnce is the number of concurrent calls for small files. With a delay of 200 ms, each moves up to 64 files
-// five times a second. parcelsOpen bounds the parcels with open files, including those that wait for a sync.
+// batchesAtOnce is the number of concurrent calls for small files. With a delay of 200 ms, each moves up to 64 files
+// five times a second. batchesOpen bounds the batches with open files, including those that wait for a sync.
 const (
-	parcelsAtOnce = 8
-	parcelsOpen   = 3 * parcelsAtOnce
+	batchesAtOnce = 8
+	batchesOpen   = 3 * batchesAtOnce
 )
 
-// hasRoomFor reports whether another parcel may be moved, with a small file. After failures to reach the server there
+// hasRoomFor reports whether another batch may be moved, with a small file. After failures to reach the server there
 // are fewer at once: if connections do not last, fewer files have to share one. mu is held.
 func (t *transfer) hasRoomFor(it *item) bool {
-	return t.parcels < max(1, parcelsAtOnce>>it.failures) && t.openParcels < parcelsOpen
+	return t.batches < max(1, batchesAtOnce>>it.failures) && t.openBatches < batchesOpen
 }
 
-// parcel is a set of small files of one directory that one call moves.
-type parcel struct {
+// batch is a set of small files of one directory that one call moves.
+type batch struct {
 	items []*item
 	errs  []error // of each item
 }
@@ -33,15 +33,15 @@ type parcel struct {
 type smallMover interface {
 	// moveSmall moves the files, and returns the remaining disk work, or nil. That work calls closed when no file is
 	// open any more.
-	moveSmall(ctx context.Context, b *parcel) (finish func(closed func()))
+	moveSmall(ctx context.Context, b *batch) (finish func(closed func()))
 }
 
-// takeParcel removes small files of the directory of queue[first] from the queue, fewer after each failure to reach the
+// takeBatch removes small files of the directory of queue[first] from the queue, fewer after each failure to reach the
 // server. mu is held.
-func (t *transfer) takeParcel(first int) *parcel {
+func (t *transfer) takeBatch(first int) *batch {
 	dir := path.Dir(t.queue[first].name)
 	most := max(1, fileservice.MaxSmallFiles>>(3*t.queue[first].failures)) // a connection may not last for more
-	b := &parcel{}
+	b := &batch{}
 	kept := t.queue[:first]
 	for _, it := range t.queue[first:] {
 		isSmall := it.size <= fileservice.SmallFileSize
@@ -54,26 +54,26 @@ func (t *transfer) takeParcel(first int) *parcel {
 	clear(t.queue[len(kept):])
 	t.queue = kept
 	b.errs = make([]error, len(b.items))
-	t.parcels++
-	t.openParcels++
+	t.batches++
+	t.openBatches++
 	t.changed.Broadcast()
 	return b
 }
 
-// runParcel moves small files, and lets another goroutine finish them.
-func (t *transfer) runParcel(b *parcel) {
+// runBatch moves small files, and lets another goroutine finish them.
+func (t *transfer) runBatch(b *batch) {
 	for _, it := range b.items {
 		it.known, it.begun = true, true
 	}
 	finish := t.small.moveSmall(t.ctx, b)
 	t.mu.Lock()
-	t.parcels--
+	t.batches--
 	t.changed.Broadcast()
 	t.mu.Unlock()
 	closed := sync.OnceFunc(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.openParcels--
+		t.openBatches--
 		t.changed.Broadcast()
 	})
 	t.later(func() {
@@ -81,7 +81,7 @@ func (t *transfer) runParcel(b *parcel) {
 			finish(closed)
 		}
 		closed()
-		t.settleParcel(b)
+		t.settleBatch(b)
 	})
 }
 
@@ -95,8 +95,8 @@ func (t *transfer) arrived(it *item) {
 	t.result.Bytes += it.size
 }
 
-// settleParcel settles the files of a parcel. Those that the same broken connection stopped wait together.
-func (t *transfer) settleParcel(b *parcel) {
+// settleBatch settles the files of a batch. Those that the same broken connection stopped wait together.
+func (t *transfer) settleBatch(b *batch) {
 	var broken []*item
 	var cause error
 	failures := 0
@@ -122,7 +122,7 @@ func (t *transfer) settleParcel(b *parcel) {
 }
 
 // fail sets err for all files without an error, unless err is nil.
-func (b *parcel) fail(err error) {
+func (b *batch) fail(err error) {
 	for i := range b.errs {
 		if err != nil && (b.errs[i] == nil || b.errs[i] == errPresent) {
 			b.errs[i] = err
