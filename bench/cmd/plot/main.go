@@ -8,8 +8,9 @@
 //	<!-- end of figures -->
 //
 // Between such lines the program writes a picture and a table of one topic; topics.go has the list. The names are those
-// of directories of results, and each gets a column of the table. The picture, a PNG in the directory pictures beside
-// the page, shows the first of them. The same samples give the same bytes, so a page that does not change is current.
+// of directories of results, and each gets a column of the table. The picture, an SVG in the directory pictures
+// beside the page, shows the first of them. The same samples give the same bytes, so a page that does not change is
+// current.
 package main
 
 import (

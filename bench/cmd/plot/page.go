@@ -69,8 +69,11 @@ func figuresOf(request, results, below string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join("pictures", t.name+".png")
-	if err := p.save(filepath.Join(below, file)); err != nil {
+	if err := os.MkdirAll(filepath.Join(below, "pictures"), 0o755); err != nil {
+		return "", err
+	}
+	file := filepath.Join("pictures", t.name+".svg")
+	if err := os.WriteFile(filepath.Join(below, file), p.svg(), 0o644); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("![%s](%s)\n\n%s", p.title, filepath.ToSlash(file), table), nil

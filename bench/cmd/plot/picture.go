@@ -1,20 +1,13 @@
 package main
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
-	"image/color"
-	"io"
+	"html"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/plot/text"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
+	"unicode/utf8"
 
 	"culvert/bench/internal/quantity"
 )
@@ -76,7 +69,7 @@ func (t topic) picture(dir string) (picture, error) {
 	cores := shown.facts["cores"]
 	return picture{
 		t.title,
-		fmt.Sprintf("time: shorter is better, each group to its own scale  ·  %s, %s cores, %s  ·  "+
+		fmt.Sprintf("time: shorter is better, each group to its own scale · %s, %s cores, %s · "+
 			"medians and quartiles of %s rounds",
 			strings.TrimSuffix(shown.facts["host"], "-"+cores), cores, date, shown.rounds()),
 		groups,
@@ -97,90 +90,68 @@ func beside(ratio float64) string {
 // plain takes the quotes of Markdown away.
 func plain(markdown string) string { return strings.ReplaceAll(markdown, "`", "") }
 
+// The sizes are in pixels.
 const (
-	width         = 600 // points: 800 pixels of a browser
-	margin        = 14
-	headingHeight = 48
-	groupHeight   = 22 // of its title
-	groupGap      = 9
-	barPitch      = 22
-	barWidth      = 15
-	gap           = 6
-	dpi           = 144 // 1200 pixels, for dense screens
+	width         = 800
+	margin        = 18
+	headingHeight = 64
+	groupHeight   = 29 // of its title
+	groupGap      = 12
+	barPitch      = 29
+	barWidth      = 20
+	gap           = 8
+	character     = 7.2 // of names and values, on average; what has room has it in most fonts
 )
 
-func (p picture) height() vg.Length {
-	height := vg.Length(headingHeight)
+// What is ours is the only strong colour.
+const (
+	oursColor  = "#d9480f"
+	peerColor  = "#9fb1c5"
+	textColor  = "#1f2933"
+	quietColor = "#5c6b7a"
+)
+
+// svg draws on white, so that the picture can be read on any background.
+func (p picture) svg() []byte {
+	height := 2*margin + headingHeight
+	names := 0.0 // the room on the left
 	for _, g := range p.groups {
-		height += vg.Length(groupHeight + len(g.bars)*barPitch + groupGap)
-	}
-	return height
-}
-
-// save draws a picture into a file, in a directory that it makes.
-func (p picture) save(name string) (err error) {
-	canvas := vgimg.NewWith(vgimg.UseWH(width, p.height()+2*margin), vgimg.UseDPI(dpi))
-	p.draw(draw.New(canvas))
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriterTo(vgimg.PngCanvas{Canvas: canvas}).WriteTo(file)
-	return errors.Join(err, file.Close())
-}
-
-// draw draws on white, so that the picture can be read on any background.
-func (p picture) draw(all draw.Canvas) {
-	fill(all, color.White, all.Min.X, all.Min.Y, all.Max.X, all.Max.Y)
-	c := draw.Crop(all, margin, -margin, margin, -margin)
-	title := titleStyle
-	if width := title.Width(p.title); width > c.Size().X {
-		title.Font.Size *= c.Size().X / width
-	}
-	write(c, title, c.Min.X, c.Max.Y-9, p.title)
-	write(c, quietStyle, c.Min.X, c.Max.Y-28, p.subtitle)
-
-	names := p.names()
-	y := c.Max.Y - headingHeight
-	for _, g := range p.groups {
-		write(c, groupStyle, c.Min.X, y-groupHeight/2, g.title)
-		y -= groupHeight
-		scale := g.scale(c.Size().X - names)
+		height += groupHeight + len(g.bars)*barPitch + groupGap
 		for _, b := range g.bars {
-			b.draw(c, c.Min.X+names, y-barPitch/2, scale)
-			y -= barPitch
-		}
-		y -= groupGap
-	}
-}
-
-// names is the room on the left.
-func (p picture) names() (widest vg.Length) {
-	for _, g := range p.groups {
-		for _, b := range g.bars {
-			widest = max(widest, b.style().Width(b.label)+gap)
+			names = max(names, room(b.label))
 		}
 	}
-	return widest
+	c := new(canvas)
+	fmt.Fprintf(&c.Buffer, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %[1]d %d\" "+
+		"font-family=\"Liberation Sans, Arial, Helvetica, sans-serif\">\n", width, height, height)
+	c.fill("white", 0, 0, width, float64(height))
+	c.text(margin, margin+12, "start", 22, true, textColor, p.title)
+	c.text(margin, margin+38, "start", 13, false, quietColor, p.subtitle)
+	y := float64(margin + headingHeight)
+	for _, g := range p.groups {
+		c.text(margin, y+groupHeight/2, "start", 16, true, textColor, g.title)
+		y += groupHeight
+		scale := g.scale(width - 2*margin - names)
+		for _, b := range g.bars {
+			c.bar(b, margin+names, y+barPitch/2, scale)
+			y += barPitch
+		}
+		y += groupGap
+	}
+	c.WriteString("</svg>\n")
+	return c.Bytes()
 }
+
+// room is what a name or a value takes, with the gap to its bar.
+func room(words string) float64 { return character*float64(utf8.RuneCountInString(words)) + gap }
 
 // scale is the length of a nanosecond with which all bars and their values have room.
-func (g group) scale(room vg.Length) float64 {
+func (g group) scale(width float64) float64 {
 	scale := math.Inf(1)
 	for _, b := range g.bars {
-		scale = min(scale, float64(room-gap-b.style().Width(b.text()))/b.value.P75)
+		scale = min(scale, (width-room(b.text()))/b.value.P75)
 	}
 	return scale
-}
-
-func (b bar) style() text.Style {
-	if b.isOurs {
-		return oursStyle
-	}
-	return labelStyle
 }
 
 func (b bar) text() string {
@@ -188,26 +159,40 @@ func (b bar) text() string {
 	if b.note == "" {
 		return value
 	}
-	return value + "  ·  " + b.note
+	return value + " · " + b.note
 }
 
-// draw draws a bar that begins at left, with its name before it and its value behind it.
-func (b bar) draw(c draw.Canvas, left, y vg.Length, scale float64) {
-	at := func(v float64) vg.Length { return left + vg.Length(v*scale) }
-	style := b.style()
-	write(c, style, left-gap-style.Width(b.label), y, b.label)
-	of := peerColor
+// canvas is a picture in SVG.
+type canvas struct{ bytes.Buffer }
+
+// text writes words with the middle of their digits and capitals at y.
+func (c *canvas) text(x, y float64, anchor string, size float64, isBold bool, color, words string) {
+	weight := "normal"
+	if isBold {
+		weight = "bold"
+	}
+	fmt.Fprintf(&c.Buffer, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=%q font-size=\"%g\" font-weight=%q fill=%q>%s</text>\n",
+		x, y+0.36*size, anchor, size, weight, color, html.EscapeString(words))
+}
+
+// fill paints a rectangle.
+func (c *canvas) fill(color string, x, y, width, height float64) {
+	fmt.Fprintf(&c.Buffer, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=%q/>\n", x, y, width, height, color)
+}
+
+// bar draws a bar that begins at left, with its name before it and its value behind it.
+func (c *canvas) bar(b bar, left, y, scale float64) {
+	color, words := peerColor, textColor
 	if b.isOurs {
-		of = oursColor
+		color, words = oursColor, oursColor
 	}
-	fill(c, of, left, y-barWidth/2.0, at(b.value.Median), y+barWidth/2.0)
-	low, high := at(b.value.P25), at(b.value.P75)
-	if high-low > 1.5 {
-		whisker := draw.LineStyle{Color: textColor, Width: 1}
-		c.StrokeLine2(whisker, low, y, high, y)
-		for _, x := range []vg.Length{low, high} {
-			c.StrokeLine2(whisker, x, y-3.5, x, y+3.5)
-		}
+	c.text(left-gap, y, "end", 14.5, b.isOurs, words, b.label)
+	c.fill(color, left, y-barWidth/2, b.value.Median*scale, barWidth)
+	low, high := b.value.P25*scale, b.value.P75*scale
+	if high-low > 2 {
+		c.fill(textColor, left+low, y-0.7, high-low, 1.4)
+		c.fill(textColor, left+low-0.7, y-5, 1.4, 10)
+		c.fill(textColor, left+high-0.7, y-5, 1.4, 10)
 	}
-	write(c, style, high+gap, y, b.text())
+	c.text(left+high+gap, y, "start", 14.5, b.isOurs, words, b.text())
 }

@@ -100,41 +100,40 @@ func sampleOf(line *benchfmt.Result) sample {
 	return s
 }
 
-// of gives the samples of one benchmark.
-func (r *recording) of(name string) *recording {
+// filter returns the samples for which keep is true.
+func (r *recording) filter(keep func(sample) bool) *recording {
 	some := &recording{facts: r.facts}
 	for _, s := range r.samples {
-		if s.name == name {
+		if keep(s) {
 			some.samples = append(some.samples, s)
 		}
 	}
 	return some
 }
 
-// where gives the samples whose names have these keys and values, given in turn.
+// of returns the samples of one benchmark.
+func (r *recording) of(name string) *recording {
+	return r.filter(func(s sample) bool { return s.name == name })
+}
+
+// where returns the samples whose names have these keys and values, given in turn.
 func (r *recording) where(pairs ...string) *recording {
-	some := &recording{facts: r.facts}
-	for _, s := range r.samples {
-		matches := true
+	return r.filter(func(s sample) bool {
 		for i := 0; i < len(pairs); i += 2 {
-			matches = matches && s.keys[pairs[i]] == pairs[i+1]
+			if s.keys[pairs[i]] != pairs[i+1] {
+				return false
+			}
 		}
-		if matches {
-			some.samples = append(some.samples, s)
-		}
-	}
-	return some
+		return true
+	})
 }
 
 // with returns the samples that have a value in a unit.
 func (r *recording) with(unit string) *recording {
-	some := &recording{facts: r.facts}
-	for _, s := range r.samples {
-		if _, ok := s.values[unit]; ok {
-			some.samples = append(some.samples, s)
-		}
-	}
-	return some
+	return r.filter(func(s sample) bool {
+		_, ok := s.values[unit]
+		return ok
+	})
 }
 
 // values gives all that was measured in a unit. To what is allocated, an average over many runs, the rest of the
