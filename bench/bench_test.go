@@ -64,7 +64,7 @@ func TestWorkloads(t *testing.T) {
 				`(?m)^date: 20`,
 				`(?m)^Benchmark\w+(/[\w-]+=[\w-]+)*/impl=(culvert|bytebuf) 1 [\d.e+]+ ns/op `,
 				`(?m)^# .*│ +sec/op +│`,
-				`(?m)^#   (impl|rows|MiB)=`,
+				`(?m)^# goals \(cores: \d+\): `,
 			} {
 				if !regexp.MustCompile(pattern).Match(text) {
 					t.Errorf("the samples have no line like %s:\n%s", pattern, text)
@@ -79,7 +79,7 @@ func TestWorkloads(t *testing.T) {
 
 // free are the benchmarks whose samples have no cost: they do not move a known number of bytes between two ends, or
 // only the reader takes time.
-var free = regexp.MustCompile(`^Benchmark(Bucket/op=tail|Buffer|Grow|Idle|LoadMemory|Memory|Todos|WAL|` +
+var free = regexp.MustCompile(`^Benchmark(Bucket/op=tail|Buffer|LoadMemory|Memory|Todos|WAL|` +
 	`Workers/queue=nats/limit|MountRead/cache=warm/impl=files )`)
 
 // checkCosts expects the processor time of both ends in all other samples.
@@ -116,7 +116,7 @@ func requireStore(t *testing.T) {
 
 func requireTools(t *testing.T) {
 	t.Helper()
-	if _, err := harness.ServerBinaries(); err != nil {
+	if testkit.PostgresPrograms() == "" {
 		testkit.Missing(t, "PostgreSQL server", "./dev test")
 	}
 	for _, tool := range []string{"psql", "zstd", "gzip", "sqlite3"} {

@@ -1,24 +1,11 @@
 // Command bench measures Culvert against the tools that people use today.
 //
-//	go run . [-cores N] [-rounds N] [-out DIR] [-host NAME] [-dir DIR] [agefile | export | parallel | tables | parts |
-//	         workers | buckets | bucketmemory | sqlite | memory | load | loadmemory | todos | cipherio | bytebuf |
-//	         wal | secureconn | fileservice | transfer | fusefs]…
+//	go run . [-h] [WORKLOAD]…
 //
 // A workload has one or more benchmarks. Each has variants that do the same work: Culvert's, a peer's, and sometimes
 // the limit of the machine. The variants run in turn, A B C A B C, in one run of the program, so that other load on the
-// machine affects all of them. A first round warms up and is discarded.
-//
-// The samples are kept in results/DATE-HOST-CORES/WORKLOAD.txt, in the format of Go's benchmarks with key=value names,
-// which benchstat reads:
-//
-//	benchstat -col /impl results/2026-01-31-host-4/agefile.txt
-//
-// At the end of a workload the program prints benchstat's tables and the verdicts on the goals, and at the end of all a
-// table of the goals. It is a program, not a set of testing.B, because those run one after the other.
-//
-// Workloads that move bytes record what that costs: the processor time of both ends together, for each GiB and for each
-// small operation. -cores restricts the program, its servers, clients and peers, and the database, to some of the cores
-// of the machine, so that a large machine shows what a small one does.
+// machine affects all of them. It is a program, not a set of testing.B, because those run one after the other. The
+// README says what is measured and how.
 package main
 
 import (
@@ -105,7 +92,7 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	flags.IntVar(&opts.cores, "cores", 0, "cores of this machine to use; 0 means all")
 	flags.IntVar(&opts.rounds, "rounds", 0, "rounds of each benchmark; 0 means what suits it")
 	flags.BoolVar(&opts.quick, "quick", false, "small inputs and one round: to see that it works")
-	flags.StringVar(&opts.out, "out", "results", "directory for the samples; empty, or -quick alone, to keep none")
+	flags.StringVar(&opts.out, "out", "", "directory for the samples; empty for results, or with -quick for none")
 	flags.StringVar(&opts.host, "host", "", "name of this machine in the results, without its cores; empty for its own")
 	flags.StringVar(&opts.files, "dir", "", "directory for the files that are written; empty for the temporary one")
 	if err := flags.Parse(args); err != nil {
@@ -119,8 +106,8 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	if opts.host == "" {
 		opts.host, _ = os.Hostname()
 	}
-	if !slices.Contains(given(flags), "out") && opts.quick {
-		opts.out = "" // these are no results
+	if opts.out == "" && !opts.quick { // small inputs give no results
+		opts.out = "results"
 	}
 	chosen, err := choose(flags.Args())
 	if err != nil {
@@ -147,13 +134,6 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	return nil
 }
 
-// given lists the flags that were set.
-func given(flags *flag.FlagSet) []string {
-	var names []string
-	flags.Visit(func(f *flag.Flag) { names = append(names, f.Name) })
-	return names
-}
-
 // dir returns the directory of the samples, or "" if none are kept. A run that goes on after midnight has one.
 func (o options) dir() string {
 	if o.out == "" {
@@ -165,27 +145,18 @@ func (o options) dir() string {
 
 // choose returns the workloads with the given names, or all.
 func choose(wanted []string) ([]workload, error) {
-	if len(wanted) == 0 || slices.Equal(wanted, []string{"all"}) {
+	if len(wanted) == 0 {
 		return workloads, nil
 	}
 	var chosen []workload
 	for _, name := range wanted {
 		i := slices.IndexFunc(workloads, func(w workload) bool { return w.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no workload %q; there are %s", name, names(workloads))
+			return nil, fmt.Errorf("there is no workload %q; README.md lists them", name)
 		}
 		chosen = append(chosen, workloads[i])
 	}
 	return chosen, nil
-}
-
-// names lists workloads.
-func names(list []workload) string {
-	var names []string
-	for _, w := range list {
-		names = append(names, w.name)
-	}
-	return strings.Join(names, ", ")
 }
 
 func runWorkload(
@@ -203,7 +174,7 @@ func runWorkload(
 	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
 		return nil, err
 	}
-	raw, goals := new(strings.Builder), new(strings.Builder)
+	raw := new(strings.Builder)
 	head := harness.HostFacts(ctx, opts.host)
 	raw.WriteString(head.String())
 	for i, b := range benchmarks {
@@ -212,17 +183,13 @@ func runWorkload(
 		if err != nil {
 			return nil, err
 		}
-		goals.WriteString(b.Name + "\n")
-		for _, v := range harness.Judge(b, results) {
-			goals.WriteString("  " + v.String() + "\n")
-			verdicts = append(verdicts, v)
-		}
+		verdicts = append(verdicts, harness.Judge(b, results)...)
 	}
-	tables, err := s.Benchstat(raw.String(), harness.Pivot(benchmarks))
+	tables, err := s.Benchstat(raw.String())
 	if err != nil {
 		s.Say("no tables: %v", err) // and no reason to lose the samples
 	}
-	summary := tables + "\n" + goals.String()
+	summary := tables + "\n" + harness.Summary(verdicts)
 	_, err = fmt.Fprintf(stdout, "\n%s\n", summary)
 	s.Say("%s took %v", w.name, since(start))
 	dir := opts.dir()

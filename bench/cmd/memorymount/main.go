@@ -34,7 +34,8 @@ func run(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	root := &directory{name: filepath.Base(name), file: &file{content: content}}
+	file := &fs.MemRegularFile{Data: content, Attr: fuse.Attr{Mode: 0o444}}
+	root := &directory{name: filepath.Base(name), file: file}
 	server, err := fs.Mount(dir, root, &fs.Options{MountOptions: fuse.MountOptions{
 		FsName: "memory", MaxWrite: 1 << 20, MaxBackground: 64, DisableSplice: true, DirectMount: true,
 	}})
@@ -58,38 +59,11 @@ func run(name, dir string) error {
 type directory struct {
 	fs.Inode
 	name string
-	file *file
+	file *fs.MemRegularFile
 }
 
 var _ = fs.NodeOnAdder((*directory)(nil))
 
 func (d *directory) OnAdd(ctx context.Context) {
 	d.AddChild(d.name, d.NewPersistentInode(ctx, d.file, fs.StableAttr{Mode: syscall.S_IFREG}), false)
-}
-
-// file answers each read with a piece of its content.
-type file struct {
-	fs.Inode
-	content []byte
-}
-
-var (
-	_ = fs.NodeGetattrer((*file)(nil))
-	_ = fs.NodeOpener((*file)(nil))
-	_ = fs.NodeReader((*file)(nil))
-)
-
-func (f *file) Getattr(_ context.Context, _ fs.FileHandle, out *fuse.AttrOut) syscall.Errno {
-	out.Mode, out.Size = 0o444, uint64(len(f.content))
-	return fs.OK
-}
-
-func (f *file) Open(context.Context, uint32) (fs.FileHandle, uint32, syscall.Errno) {
-	return nil, fuse.FOPEN_KEEP_CACHE, fs.OK
-}
-
-func (f *file) Read(_ context.Context, _ fs.FileHandle, dest []byte, offset int64) (fuse.ReadResult, syscall.Errno) {
-	size := int64(len(f.content))
-	from := min(offset, size)
-	return fuse.ReadResultData(f.content[from:min(from+int64(len(dest)), size)]), fs.OK
 }

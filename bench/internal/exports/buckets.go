@@ -13,10 +13,12 @@ import (
 	"culvert/internal/testkit/stores"
 )
 
+// bucketStore is the object store.
+const bucketStore = "seaweedfs"
+
 // bucketCase are exports to a bucket of a store, and reads of it.
 type bucketCase struct {
 	*exporter
-	name   string // of the store
 	store  *harness.Store
 	csv    int64 // bytes of text in an export
 	object int64 // size of the object that is pulled, and of the text of the export that is read
@@ -28,47 +30,42 @@ const largeExport = "s3://backups/large.csv.zst.age"
 // PrepareBuckets compares culvert with pipelines that end in a client of object stores, and with these clients: rclone,
 // aws and s5cmd, as far as they are installed.
 func PrepareBuckets(s *harness.Session) ([]harness.Benchmark, error) {
+	c, err := newBucketCase(s)
+	if c == nil {
+		return nil, err
+	}
+	if c.csv, err = c.fillOrders(s.Size(3_000_000, 20_000)); err != nil {
+		return nil, err
+	}
+	if err := c.fill(); err != nil {
+		return nil, err
+	}
+	return []harness.Benchmark{c.exports(), c.pulls(), c.reads(), c.tails()}, nil
+}
+
+// newBucketCase starts a store. It returns nil if that is not installed.
+func newBucketCase(s *harness.Session) (*bucketCase, error) {
+	if err := stores.Installed(bucketStore); err != nil {
+		s.Say("%v", err)
+		return nil, nil
+	}
 	e, err := newExporter(s)
 	if err != nil {
 		return nil, err
 	}
-	rows := s.Size(3_000_000, 20_000)
-	if err := e.FillTable(e.env, "orders", rows); err != nil {
+	store, err := s.StartObjectStore(bucketStore)
+	if err != nil {
 		return nil, err
 	}
-	var printed lines
-	if err := printed.addOutput(e, e.command("psql", "-qc", csvSQL)); err != nil {
-		return nil, err
-	}
-	var benchmarks []harness.Benchmark
-	for _, name := range harness.ObjectStores {
-		if err := stores.Installed(name); err != nil {
-			s.Say("%v", err)
-			continue
-		}
-		c := &bucketCase{exporter: e, name: name, csv: printed.size, object: int64(s.Size(1<<30, 12<<20))}
-		if c.store, err = s.StartObjectStore(name); err != nil {
-			return nil, err
-		}
-		if err := c.fill(); err != nil {
-			return nil, err
-		}
-		benchmarks = append(benchmarks, c.exports(), c.pulls(), c.reads(), c.tails())
-	}
-	return benchmarks, nil
+	return &bucketCase{exporter: e, store: store, object: int64(s.Size(1<<30, 12<<20))}, nil
 }
 
 // tool returns a command in the environment of the bucket.
 func (c *bucketCase) tool(name string, args ...string) *exec.Cmd {
-	return c.through(c.store.Address, name, args...)
-}
-
-// through is tool for the bucket at another address.
-func (c *bucketCase) through(address, name string, args ...string) *exec.Cmd {
 	cmd := c.command(name, args...)
-	cmd.Env = slices.Concat(cmd.Env, c.store.Env(address), []string{
+	cmd.Env = slices.Concat(cmd.Env, c.store.Env(c.store.Address), []string{
 		"HOME=" + c.Dir, "RCLONE_CONFIG_B_TYPE=s3", "RCLONE_CONFIG_B_PROVIDER=Other",
-		"RCLONE_CONFIG_B_ENDPOINT=http://" + address, "RCLONE_CONFIG_B_ENV_AUTH=true",
+		"RCLONE_CONFIG_B_ENDPOINT=http://" + c.store.Address, "RCLONE_CONFIG_B_ENV_AUTH=true",
 		"RCLONE_CONFIG_B_NO_CHECK_BUCKET=true",
 	})
 	return cmd
@@ -115,7 +112,7 @@ func (c *bucketCase) benchmark(
 	peers map[string]func() (harness.Sample, error), goal func(peer string) []harness.Goal,
 ) harness.Benchmark {
 	b := harness.Benchmark{
-		Name:     "Bucket/op=" + op + "/store=" + c.name,
+		Name:     "Bucket/op=" + op + "/store=" + bucketStore,
 		Variants: []harness.Variant{{Key: "impl=culvert", Run: c.both(size, culvert)}},
 		Goals:    []harness.Goal{{Variant: "impl=culvert", Unit: "peak-bytes", Max: 128 << 20}},
 	}
@@ -184,23 +181,64 @@ func (c *bucketCase) pulls() harness.Benchmark {
 		})
 }
 
+// opened runs a tool that writes an encrypted export, and opens that by age and zstd.
+func (c *bucketCase) opened(first string, args ...string) (harness.Sample, error) {
+	return c.Pipeline(os.DevNull, c.tool(first, args...), c.command(c.age, "-d", "-i", c.identity),
+		c.command("zstd", "-q", "-d"))
+}
+
 // reads decrypts an export in the bucket.
 func (c *bucketCase) reads() harness.Benchmark {
-	pipeline := func(first ...string) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			return c.Pipeline(os.DevNull, c.tool(first[0], first[1:]...), c.command(c.age, "-d", "-i", c.identity),
-				c.command("zstd", "-q", "-d"))
-		}
-	}
 	return c.benchmark("cat", (c.object/c.csv+1)*c.csv,
 		func() (harness.Sample, error) {
 			return c.Pipeline(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, largeExport))
 		},
 		map[string]func() (harness.Sample, error){
-			"rclone": pipeline("rclone", "cat", "B:"+strings.TrimPrefix(largeExport, "s3://")),
-			"aws":    pipeline("aws", "s3", "cp", "--quiet", largeExport, "-"),
-			"s5cmd":  pipeline("s5cmd", "cat", largeExport),
+			"rclone": func() (harness.Sample, error) {
+				return c.opened("rclone", "cat", "B:"+strings.TrimPrefix(largeExport, "s3://"))
+			},
+			"aws": func() (harness.Sample, error) {
+				return c.opened("aws", "s3", "cp", "--quiet", largeExport, "-")
+			},
+			"s5cmd": func() (harness.Sample, error) { return c.opened("s5cmd", "cat", largeExport) },
 		}, func(peer string) []harness.Goal {
 			return []harness.Goal{{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: 1 / 1.5}}
 		})
+}
+
+// PrepareBucketMemory compares the memory that a small and a large object take to write, to read and to pull.
+func PrepareBucketMemory(s *harness.Session) ([]harness.Benchmark, error) {
+	c, err := newBucketCase(s)
+	if c == nil {
+		return nil, err
+	}
+	small := int64(s.Size(1024, 12)) // MiB
+	flat := func(op string, run func(size int64, object string) (harness.Sample, error)) harness.Benchmark {
+		b := harness.Flat("Bucket/op="+op+"/store="+bucketStore+"/compression=none", "MiB", [2]int64{small, 20 * small},
+			128<<20, []string{"peak-bytes"}, func(size int64) (harness.Sample, error) {
+				return c.both(size<<20, func() (harness.Sample, error) {
+					return run(size<<20, fmt.Sprintf("s3://backups/%d.age", size))
+				})()
+			})
+		b.Rounds = 1
+		return b
+	}
+	pulled := filepath.Join(s.Dir, "pulled")
+	return []harness.Benchmark{
+		flat("encrypt", func(size int64, object string) (harness.Sample, error) {
+			got, err := c.Pipeline("", c.command("head", "-c", fmt.Sprint(size), "/dev/zero"),
+				c.tool(c.culvert, "encrypt", "-r", c.recipient, "--force", "-o", object))
+			if err == nil {
+				got["peak-bytes"] = got["culvert-peak-bytes"] // without that of head
+			}
+			return got, err
+		}),
+		flat("decrypt", func(_ int64, object string) (harness.Sample, error) {
+			return c.Pipeline(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, object))
+		}),
+		flat("pull", func(_ int64, object string) (harness.Sample, error) {
+			got, err := c.Pipeline("", c.tool(c.culvert, "pull", object, "-o", pulled))
+			return got, errors.Join(err, os.Remove(pulled))
+		}),
+	}, nil
 }

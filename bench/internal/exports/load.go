@@ -1,7 +1,6 @@
 package exports
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,14 +66,9 @@ func newLoadCase(s *harness.Session, rows int) (*loadCase, error) {
 	}
 	c := &loadCase{exporter: e, rows: rows, directory: filepath.Join(s.Dir, "exported")}
 	c.file = filepath.Join(c.directory, "orders.csv.zst.age")
-	if err := e.FillTable(e.env, "orders", rows); err != nil {
+	if c.size, err = e.fillOrders(rows); err != nil {
 		return nil, err
 	}
-	var printed lines
-	if err := printed.addOutput(e, e.command("psql", "-qc", csvSQL)); err != nil {
-		return nil, err
-	}
-	c.size = printed.size
 	args := []string{"export", "postgres:", "--schema", "public", "-r", e.recipient, "-o", c.directory}
 	if err := s.Run(e.command(e.culvert, args...)); err != nil {
 		return nil, err
@@ -90,16 +84,13 @@ func newLoadCase(s *harness.Session, rows int) (*loadCase, error) {
 // tell returns the number of the rows of a table and a sum of their text.
 func (c *loadCase) tell(env []string, table string) (string, error) {
 	sql := "SELECT count(*), sum(hashtextextended(t::text, 0)) FROM " + table + " AS t"
-	cmd := c.command("psql", "-qAtc", sql)
-	cmd.Env = env
-	out, err := cmd.Output()
+	out, err := c.in(env, "psql", "-qAtc", sql).Output()
 	return strings.TrimSpace(string(out)), err
 }
 
 // into returns an environment for another database of the same server.
 func (e *exporter) into(database string) []string {
-	isName := func(entry string) bool { return strings.HasPrefix(entry, "PGDATABASE=") }
-	return append(slices.DeleteFunc(slices.Clone(e.env), isName), "PGDATABASE="+database)
+	return append(slices.Clip(e.env), "PGDATABASE="+database) // the last one counts
 }
 
 // sql runs statements one by one.
@@ -108,9 +99,7 @@ func (c *loadCase) sql(env []string, statements ...string) error {
 	for _, sql := range statements {
 		args = append(args, "-qc", sql)
 	}
-	cmd := c.command("psql", append(args, "--set", "ON_ERROR_STOP=1")...)
-	cmd.Env = env
-	return c.Run(cmd)
+	return c.Run(c.in(env, "psql", append(args, "--set", "ON_ERROR_STOP=1")...))
 }
 
 // newTarget makes the target again, with statements run in it. The disk is idle then.
@@ -124,9 +113,7 @@ func (c *loadCase) newTarget(statements ...string) error {
 
 // inTarget returns a command in the environment of the target.
 func (c *loadCase) inTarget(name string, args ...string) *exec.Cmd {
-	cmd := c.command(name, args...)
-	cmd.Env = c.into(target)
-	return cmd
+	return c.in(c.into(target), name, args...)
 }
 
 // opened is the beginning of a pipeline: it opens a file by standard tools.
@@ -134,25 +121,43 @@ func (c *loadCase) opened(file string, last *exec.Cmd) []*exec.Cmd {
 	return []*exec.Cmd{c.command(c.age, "-d", "-i", c.identity, file), c.command("zstd", "-q", "-d"), last}
 }
 
-// checked is a variant that fills the table orders of the target, which prepare makes. The first time, all rows are
-// compared.
-func (c *loadCase) checked(key string, prepare func() error, run func() (harness.Sample, error)) harness.Variant {
+// filling is what the variants of a benchmark fill.
+type filling struct {
+	size    int64                  // of the rows as CSV
+	servers []*harness.Tree        // whose cost is added
+	prepare func() error           // makes it again, empty
+	tell    func() (string, error) // describes its rows
+	wanted  string                 // what tell returns for all rows
+}
+
+// by is a variant that fills. The first time, all rows are compared with the source.
+func (f filling) by(key string, run func() (harness.Sample, error)) harness.Variant {
 	isChecked := false
 	return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
-		if err := prepare(); err != nil {
+		if err := f.prepare(); err != nil {
 			return nil, err
 		}
-		got, err := c.cost(c.size, run)
+		got, err := harness.Work{Bytes: f.size}.Between("client", f.servers, run)
 		if err != nil || isChecked {
 			return got, err
 		}
 		isChecked = true
-		found, err := c.tell(c.into(target), "orders")
-		if err == nil && found != c.wanted {
-			err = fmt.Errorf("the rows are %s instead of %s", found, c.wanted)
+		found, err := f.tell()
+		if err == nil && found != f.wanted {
+			err = fmt.Errorf("the rows are %q instead of %q", found, f.wanted)
 		}
 		return got, err
 	}}
+}
+
+// orders is the table of the target, which statements make in an empty database.
+func (c *loadCase) orders(statements ...string) filling {
+	return filling{
+		size: c.size, servers: []*harness.Tree{c.database},
+		prepare: func() error { return c.newTarget(statements...) },
+		tell:    func() (string, error) { return c.tell(c.into(target), "orders") },
+		wanted:  c.wanted,
+	}
 }
 
 // load runs culvert load for the target.
@@ -163,26 +168,22 @@ func (c *loadCase) load(args ...string) func() (harness.Sample, error) {
 	}
 }
 
-func (c *loadCase) empty() error { return c.newTarget(ordersTable) }
-
 // psql is the peer.
 func (c *loadCase) psql() (harness.Sample, error) {
 	last := c.inTarget("psql", "-qc", `\copy orders from pstdin (format csv, header)`)
 	return c.Pipeline("", c.opened(c.file, last)...)
 }
 
-// oneConnection also has loads that are not the same work: into a table of its own, whose rows are frozen, and with
-// the rows read back.
+// oneConnection also has a load that is not the same work: into a table of its own, whose rows are frozen.
 func (c *loadCase) oneConnection() harness.Benchmark {
-	none := func() error { return c.newTarget() }
+	table, none := c.orders(ordersTable), c.orders()
 	return harness.Benchmark{
 		Name:   "Load/to=postgres/connections=1",
 		Rotate: true,
 		Variants: []harness.Variant{
-			c.checked("impl=tools", c.empty, c.psql),
-			c.checked("impl=culvert", c.empty, c.load(c.file, "postgres:", "orders")),
-			c.checked("impl=culvert-create", none, c.load("--create", c.directory, "postgres:")),
-			c.checked("impl=culvert-verify", c.empty, c.load("--verify", c.file, "postgres:", "orders")),
+			table.by("impl=tools", c.psql),
+			table.by("impl=culvert", c.load(c.file, "postgres:", "orders")),
+			none.by("impl=culvert-create", c.load("--create", c.directory, "postgres:")),
 		},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 1},
@@ -197,11 +198,11 @@ func (c *loadCase) oneConnection() harness.Benchmark {
 const parallelCopy = "timescaledb-parallel-copy"
 
 func (c *loadCase) severalConnections() harness.Benchmark {
-	jobs := strconv.Itoa(parallelJobs)
+	jobs, table := strconv.Itoa(parallelJobs), c.orders(ordersTable)
 	b := harness.Benchmark{
 		Name:     fmt.Sprintf("Load/to=postgres/connections=%d", parallelJobs),
 		Rotate:   true,
-		Variants: []harness.Variant{c.checked("impl=tools", c.empty, c.psql)},
+		Variants: []harness.Variant{table.by("impl=tools", c.psql)},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 0.7},
 			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
@@ -210,8 +211,8 @@ func (c *loadCase) severalConnections() harness.Benchmark {
 	if program, err := harness.Program(parallelCopy); err != nil {
 		c.Say("%v, and is not compared", err)
 	} else {
-		b.Variants = append(b.Variants, c.checked("impl="+parallelCopy, c.empty, func() (harness.Sample, error) {
-			last := c.inTarget(program, "-connection", connString(c.into(target)), "-table", "orders",
+		b.Variants = append(b.Variants, table.by("impl="+parallelCopy, func() (harness.Sample, error) {
+			last := c.inTarget(program, "-connection", c.server.ConnString(target), "-table", "orders",
 				"-workers", jobs, "-skip-header", "-reporting-period", "0s")
 			return c.Pipeline("", c.opened(c.file, last)...)
 		}))
@@ -219,44 +220,6 @@ func (c *loadCase) severalConnections() harness.Benchmark {
 			harness.Goal{Variant: "impl=culvert", Peer: "impl=" + parallelCopy, Unit: "ns/op", Max: 0.9})
 	}
 	culvert := c.load("--jobs", jobs, c.file, "postgres:", "orders")
-	b.Variants = append(b.Variants, c.checked("impl=culvert", c.empty, culvert))
+	b.Variants = append(b.Variants, table.by("impl=culvert", culvert))
 	return b
-}
-
-// PrepareLoadMemory compares the memory of loads of a small and of a large table by several connections.
-func PrepareLoadMemory(s *harness.Session) ([]harness.Benchmark, error) {
-	e, err := newExporter(s, durable)
-	if err != nil {
-		return nil, err
-	}
-	b := harness.Benchmark{Name: fmt.Sprintf("LoadMemory/to=postgres/jobs=%d", parallelJobs)}
-	few := s.Size(3_000_000, 30_000)
-	for _, rows := range []int{few, 10 * few} {
-		table := fmt.Sprintf("items_%d", rows)
-		file := filepath.Join(s.Dir, table+".csv.zst.age")
-		if err := errors.Join(
-			s.Run(e.command("psql", "-qc", fmt.Sprintf(itemsSQL, table, rows))),
-			s.Run(e.command(e.culvert, "export", "postgres:", table, "-r", e.recipient, "-o", file)),
-		); err != nil {
-			return nil, err
-		}
-		b.Variants = append(b.Variants, harness.Variant{
-			Key: fmt.Sprintf("rows=%d/impl=culvert", rows),
-			Run: func() (harness.Sample, error) {
-				truncate := e.command("psql", "-qc", "TRUNCATE "+table, "-c", "CHECKPOINT")
-				if err := s.Run(truncate); err != nil {
-					return nil, err
-				}
-				return e.Pipeline("", e.command(e.culvert, "load", "-i", e.identity, "--jobs",
-					strconv.Itoa(parallelJobs), file, "postgres:", table))
-			},
-		})
-	}
-	fewKey, manyKey := b.Variants[0].Key, b.Variants[1].Key
-	b.Goals = []harness.Goal{
-		{Variant: fewKey, Unit: "peak-bytes", Max: 96 << 20},
-		{Variant: manyKey, Unit: "peak-bytes", Max: 96 << 20},
-		{Variant: manyKey, Peer: fewKey, Unit: "peak-bytes", Min: 0.9, Max: 1.1},
-	}
-	return []harness.Benchmark{b}, nil
 }

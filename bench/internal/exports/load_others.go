@@ -3,6 +3,7 @@ package exports
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,31 +43,25 @@ func (c *loadCase) sqlite() (harness.Benchmark, error) {
 	if err != nil {
 		return harness.Benchmark{}, err
 	}
-	way := func(key string, run func() (harness.Sample, error)) harness.Variant {
-		return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
-			if err := c.Run(c.command("sqlite3", database, sqliteTable)); err != nil {
-				return nil, err
+	table := filling{
+		size: printed.size, wanted: wanted,
+		prepare: func() error {
+			if err := harness.Settle(database); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
 			}
-			got, err := harness.Work{Bytes: printed.size}.Between("client", nil, run)
-			if err != nil {
-				return nil, err
-			}
-			found, err := sum(database)
-			if err == nil && found != wanted {
-				err = fmt.Errorf("the rows are %s instead of %s", found, wanted)
-			}
-			return got, errors.Join(err, harness.Settle(database))
-		}}
+			return c.Run(c.command("sqlite3", database, sqliteTable))
+		},
+		tell: func() (string, error) { return sum(database) },
 	}
 	return harness.Benchmark{
 		Name:   fmt.Sprintf("Load/to=sqlite/rows=%d", rows),
 		Rotate: true,
 		Variants: []harness.Variant{
-			way("impl=tools", func() (harness.Sample, error) {
+			table.by("impl=tools", func() (harness.Sample, error) {
 				last := c.command("sqlite3", "-bail", database, ".import --csv --skip 1 /dev/stdin orders")
 				return c.Pipeline("", c.opened(file, last)...)
 			}),
-			way("impl=culvert", func() (harness.Sample, error) {
+			table.by("impl=culvert", func() (harness.Sample, error) {
 				return c.Pipeline("", c.command(c.culvert, "load", "-i", c.identity, file, database, "orders"))
 			}),
 		},
@@ -95,16 +90,11 @@ func (c *loadCase) mariaDB() ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	inServer := func(name string, args ...string) *exec.Cmd {
-		cmd := c.command(name, args...)
-		cmd.Env = server.Env
-		return cmd
-	}
 	rows, file := c.Size(1_000_000, 10_000), filepath.Join(c.Dir, "maria.csv.zst.age")
 	query := fmt.Sprintf(mariaQuery, rows)
 	stdin := filepath.Join(c.Dir, "orders.txt") // mariadb-import takes the name of the table from it
 	empty := func() error {
-		return c.Run(inServer("mariadb", "-e", "DROP TABLE IF EXISTS orders; "+mariaTable, "bench"))
+		return c.Run(c.in(server.Env, "mariadb", "-e", "DROP TABLE IF EXISTS orders; "+mariaTable, "bench"))
 	}
 	if err := errors.Join(
 		c.Run(c.command(c.culvert, "export", "postgres:", "-q", query, "-r", c.recipient, "-o", file)),
@@ -123,33 +113,25 @@ func (c *loadCase) mariaDB() ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	way := func(key string, commands func() []*exec.Cmd) harness.Variant {
-		return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
-			if err := empty(); err != nil {
-				return nil, err
-			}
-			got, err := harness.Work{Bytes: printed.size}.Between("client", []*harness.Tree{server.Tree},
-				func() (harness.Sample, error) { return c.Pipeline("", commands()...) })
-			if err != nil {
-				return nil, err
-			}
-			found, err := inServer("mariadb", "-Ne", sql, "bench").Output()
-			if err == nil && string(found) != string(wanted) {
-				err = fmt.Errorf("the rows are %q instead of %q", found, wanted)
-			}
-			return got, err
-		}}
+	table := filling{
+		size: printed.size, servers: []*harness.Tree{server.Tree}, prepare: empty, wanted: string(wanted),
+		tell: func() (string, error) {
+			found, err := c.in(server.Env, "mariadb", "-Ne", sql, "bench").Output()
+			return string(found), err
+		},
 	}
 	return []harness.Benchmark{{
 		Name:   fmt.Sprintf("Load/to=mariadb/rows=%d", rows),
 		Rotate: true,
 		Variants: []harness.Variant{
-			way("impl=tools", func() []*exec.Cmd {
-				return c.opened(file, inServer("mariadb-import", "--local", "--ignore-lines=1",
-					"--fields-terminated-by=,", `--fields-optionally-enclosed-by="`, "--fields-escaped-by=", "bench",
-					stdin))
+			table.by("impl=tools", func() (harness.Sample, error) {
+				last := c.in(server.Env, "mariadb-import", "--local", "--ignore-lines=1", "--fields-terminated-by=,",
+					`--fields-optionally-enclosed-by="`, "--fields-escaped-by=", "bench", stdin)
+				return c.Pipeline("", c.opened(file, last)...)
 			}),
-			way("impl=culvert", func() []*exec.Cmd { return []*exec.Cmd{inServer(c.culvert, load...)} }),
+			table.by("impl=culvert", func() (harness.Sample, error) {
+				return c.Pipeline("", c.in(server.Env, c.culvert, load...))
+			}),
 		},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 1},

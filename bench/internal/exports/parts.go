@@ -3,8 +3,6 @@ package exports
 import (
 	"bytes"
 	"errors"
-	"io"
-	"os"
 	"path/filepath"
 
 	"culvert/bench/internal/harness"
@@ -14,104 +12,40 @@ import (
 // partSize is the size of parts, as stored by the database. It is small, so that what each part costs shows.
 const partSize = "16MiB"
 
-// partsCase is the export of one table in parts, into a directory.
-type partsCase struct {
-	*exporter
-	size int64 // of the table as CSV
-}
-
 // PrepareParts compares exports of a table in parts with exports into one file, by as many connections.
 func PrepareParts(s *harness.Session) ([]harness.Benchmark, error) {
 	e, err := newExporter(s)
 	if err != nil {
 		return nil, err
 	}
-	rows := s.Size(3_000_000, 100_000)
-	if err := e.FillTable(e.env, "orders", rows); err != nil {
-		return nil, err
-	}
-	var printed lines
-	if err := printed.addOutput(e, e.command("psql", "-qc", csvSQL)); err != nil {
-		return nil, err
-	}
-	c := partsCase{exporter: e, size: printed.size}
-	sum, err := c.sum()
+	size, err := e.fillOrders(s.Size(3_000_000, 100_000))
 	if err != nil {
 		return nil, err
 	}
-	return []harness.Benchmark{c.benchmark(), sum}, nil
+	b := e.inParts("Parts/source=postgres/size="+partSize, size)
+	b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20})
+	sum, err := e.sum(size)
+	return []harness.Benchmark{b, sum}, err
 }
 
-// benchmark has each run that writes parts compared with the database afterwards, which is not measured.
-func (c *partsCase) benchmark() harness.Benchmark {
-	settled := func(args ...string) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			dir := filepath.Join(c.Dir, "export")
-			args := append([]string{"export", "postgres:", "orders", "-r", c.recipient, "-o", dir}, args...)
-			got, err := c.cost(c.size, func() (harness.Sample, error) {
-				return c.Pipeline("", c.command(c.culvert, args...))
-			})
-			if err != nil {
-				return nil, err
-			}
-			if _, err := os.Stat(filepath.Join(dir, "manifest.json.age")); err == nil {
-				against := c.command(c.culvert, "verify", "--against", "postgres:", "-i", c.identity, dir)
-				if _, err := c.Pipeline("", against); err != nil {
-					return nil, err
-				}
-			}
-			return got, settleAll(dir)
-		}
-	}
-	return harness.Benchmark{
-		Name: "Parts/source=postgres/size=" + partSize,
-		Variants: []harness.Variant{
-			{Key: "impl=file", Run: settled()},
-			{Key: "impl=culvert", Run: settled("--part-size", partSize)},
-		},
-		Goals: []harness.Goal{
-			{Variant: "impl=culvert", Peer: "impl=file", Unit: "ns/op", Max: 1.10},
-			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
-		},
-	}
-}
-
-// sum is the checksum of rows: what it costs in an export, which always has one, and in a comparison with a database,
-// which decrypts and decompresses the files and then reads all rows.
-func (c *partsCase) sum() (harness.Benchmark, error) {
-	dir := filepath.Join(c.Dir, "compared")
-	export := []string{"export", "postgres:", "orders", "-r", c.recipient, "-o", dir, "--part-size", partSize}
-	if err := c.Run(c.command(c.culvert, export...)); err != nil {
-		return harness.Benchmark{}, err
-	}
-	text, err := c.someLines()
-	if err != nil {
-		return harness.Benchmark{}, err
-	}
-	whole := func(args ...string) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			return c.cost(c.size, func() (harness.Sample, error) {
-				return c.Pipeline("", c.command(c.culvert, args...))
-			})
-		}
-	}
+// sum compares the checksum of rows alone, on some lines of the table as CSV, with an export, which always has one.
+func (e *exporter) sum(size int64) (harness.Benchmark, error) {
+	text, err := e.command("psql", "-qc", "COPY (SELECT * FROM orders LIMIT 400000) TO STDOUT (FORMAT csv)").Output()
+	file := filepath.Join(e.Dir, "summed")
 	return harness.Benchmark{
 		Name: "Parts/work=sum",
 		Variants: []harness.Variant{
 			{Key: "impl=export", Run: func() (harness.Sample, error) {
-				file := filepath.Join(c.Dir, "export")
-				got, err := whole("export", "postgres:", "orders", "-r", c.recipient, "-o", file)()
+				got, err := e.cost(size, func() (harness.Sample, error) {
+					return e.Pipeline("", e.command(e.culvert, "export", "postgres:", "orders", "-r", e.recipient,
+						"-o", file))
+				})
 				return got, errors.Join(err, harness.Settle(file))
 			}},
-			{Key: "impl=against", Run: whole("verify", "--against", "postgres:", "-i", c.identity, dir)},
 			{Key: "impl=sum", Run: func() (harness.Sample, error) {
-				var size int64
-				for _, line := range text {
-					size += int64(len(line))
-				}
-				return harness.Work{Bytes: size}.Here(func() error {
+				return harness.Work{Bytes: int64(len(text))}.Here(func() error {
 					var rows rowsum.Adder
-					for _, line := range text {
+					for line := range bytes.Lines(text) {
 						rows.Line(line)
 					}
 					return nil
@@ -119,21 +53,44 @@ func (c *partsCase) sum() (harness.Benchmark, error) {
 			}},
 		},
 		Goals: []harness.Goal{{Variant: "impl=sum", Peer: "impl=export", Unit: "cpu-s/GiB", Max: 0.05}},
-	}, nil
+	}, err
 }
 
-// someLines returns the first 64 MiB of the rows, by lines.
-func (c *partsCase) someLines() ([][]byte, error) {
-	plain := filepath.Join(c.Dir, "plain")
-	if _, err := c.Pipeline(plain, c.command("psql", "-qc", csvSQL)); err != nil {
-		return nil, err
+// inParts compares an export of the table orders in parts, with more flags if there are any, with one into a file. size
+// is that of its rows as CSV.
+func (e *exporter) inParts(name string, size int64, flags ...string) harness.Benchmark {
+	dir := filepath.Join(e.Dir, "export")
+	export := func(flags ...string) (harness.Sample, error) {
+		args := append([]string{"export", "postgres:", "orders", "-r", e.recipient, "-o", dir}, flags...)
+		return e.cost(size, func() (harness.Sample, error) { return e.Pipeline("", e.command(e.culvert, args...)) })
 	}
-	file, err := os.Open(plain)
-	if err != nil {
-		return nil, err
+	return harness.Benchmark{
+		Name: name,
+		Variants: []harness.Variant{
+			{Key: "impl=file", Run: func() (harness.Sample, error) {
+				got, err := export()
+				if err != nil {
+					return nil, err
+				}
+				return got, settleAll(dir)
+			}},
+			{Key: "impl=culvert", Run: func() (harness.Sample, error) {
+				got, err := export(append([]string{"--part-size", partSize}, flags...)...)
+				if err != nil {
+					return nil, err
+				}
+				return got, e.verified(dir)
+			}},
+		},
+		Goals: []harness.Goal{{Variant: "impl=culvert", Peer: "impl=file", Unit: "ns/op", Max: 1.10}},
 	}
-	const most = 64 << 20
-	text, err := io.ReadAll(io.LimitReader(file, most))
-	err = errors.Join(err, file.Close(), harness.Settle(plain))
-	return bytes.SplitAfter(text, []byte("\n")), err
+}
+
+// verified compares an export in a directory with the database, which is not measured, and removes it.
+func (e *exporter) verified(dir string) error {
+	against := e.command(e.culvert, "verify", "--against", "postgres:", "-i", e.identity, dir)
+	if _, err := e.Pipeline("", against); err != nil {
+		return err
+	}
+	return settleAll(dir)
 }

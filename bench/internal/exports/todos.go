@@ -19,13 +19,10 @@ import (
 	_ "embed"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgproto3"
-
 	gormpostgres "gorm.io/driver/postgres"
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
-	"culvert/export"
 	"culvert/format"
 	"culvert/postgres"
 	"culvert/source"
@@ -61,42 +58,36 @@ type todos struct {
 }
 
 // PrepareTodos compares ways to write 10,000 rows to a text file: with GORM as many programs do it, with GORM and a
-// pooled writer, with Culvert, and with pgconn alone, in one goroutine.
+// pooled writer, with pgconn alone, and with Culvert, in one goroutine.
 func PrepareTodos(s *harness.Session) ([]harness.Benchmark, error) {
 	t, err := newTodos(s)
 	if err != nil {
 		return nil, err
 	}
-	ways := []struct {
+	b := harness.Benchmark{Name: fmt.Sprintf("Todos/rows=%d", t.rows()), Goals: []harness.Goal{
+		{Variant: "impl=culvert", Peer: "impl=gorm-pooled", Unit: "ns/op", Max: 0.25},
+		{Variant: "impl=culvert", Unit: "allocs/op", Max: 40},
+		{Variant: "impl=culvert", Unit: "B/op", Max: 100e3},
+	}}
+	var want []byte
+	for _, way := range []struct {
 		key   string
 		write func(io.Writer) error
 	}{
 		{"impl=gorm-before", t.writeBefore},
 		{"impl=gorm-pooled", t.writePooled},
 		{"impl=raw", t.writeRaw},
-		{"impl=culvert", t.writeQuery},
-		{"impl=culvert-table", t.writeTable},
-		{"impl=culvert-plan", t.writePlan},
-	}
-	b := harness.Benchmark{
-		Name: fmt.Sprintf("Todos/rows=%d", t.rows()),
-		Goals: []harness.Goal{
-			{Variant: "impl=culvert", Peer: "impl=gorm-pooled", Unit: "ns/op", Max: 0.25},
-			{Variant: "impl=culvert", Unit: "allocs/op", Max: 40},
-			{Variant: "impl=culvert", Unit: "B/op", Max: 100e3},
-		},
-	}
-	var want []byte
-	for _, way := range ways {
-		got, err := t.read(way.write)
-		if err != nil {
+		{"impl=culvert", t.writeRows},
+	} {
+		var got bytes.Buffer
+		if err := way.write(&got); err != nil {
 			return nil, fmt.Errorf("%s: %w", way.key, err)
 		}
 		if want == nil {
-			want = got
+			want = got.Bytes()
 		}
-		if lines := bytes.Count(got, []byte("\n")); lines != t.rows() || !bytes.Equal(got, want) {
-			return nil, fmt.Errorf("%s writes another file than %s, of %d lines", way.key, ways[0].key, lines)
+		if lines := bytes.Count(want, []byte("\n")); lines != t.rows() || !bytes.Equal(got.Bytes(), want) {
+			return nil, fmt.Errorf("%s writes other text than impl=gorm-before, of %d lines", way.key, lines)
 		}
 		b.Variants = append(b.Variants, harness.Variant{Key: way.key, Run: func() (harness.Sample, error) {
 			return t.measure(way.write)
@@ -123,20 +114,7 @@ func newTodos(s *harness.Session) (*todos, error) {
 	if err := s.Run(fill); err != nil {
 		return nil, err
 	}
-	return t, t.connect(connString(database.Env))
-}
-
-// connString says to a driver what an environment says to psql.
-func connString(env []string) string {
-	var settings []string
-	for _, entry := range env {
-		name, value, _ := strings.Cut(entry, "=")
-		keyword := map[string]string{"PGHOST": "host", "PGUSER": "user", "PGDATABASE": "dbname"}[name]
-		if keyword != "" {
-			settings = append(settings, keyword+"="+value)
-		}
-	}
-	return strings.Join(settings, " ")
+	return t, t.connect(database.ConnString("postgres"))
 }
 
 func (t *todos) connect(connString string) (err error) {
@@ -149,15 +127,7 @@ func (t *todos) connect(connString string) (err error) {
 		return err
 	}
 	t.Cleanup(pool.Close)
-	config, err := pgconn.ParseConfig(connString)
-	if err != nil {
-		return err
-	}
-	// As package postgres has it, for a limit that is one.
-	config.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
-		return pgproto3.NewFrontend(bufio.NewReaderSize(r, 256<<10), w)
-	}
-	if t.raw, err = pgconn.ConnectConfig(t.Ctx, config); err != nil {
+	if t.raw, err = pgconn.Connect(t.Ctx, connString); err != nil {
 		return err
 	}
 	t.Cleanup(func() error { return t.raw.Close(context.Background()) })
@@ -168,37 +138,22 @@ func (t *todos) connect(connString string) (err error) {
 	return nil
 }
 
-// measure makes one file after the other, and removes them only when the time is taken: to empty a file takes some file
-// systems longer than to write it.
+// measure makes, writes and closes one file after the other, and removes them only when the time is taken: to empty a
+// file takes some file systems longer than to write it.
 func (t *todos) measure(write func(io.Writer) error) (harness.Sample, error) {
 	next := 0
 	got, err := harness.Repeated(len(t.files), func() error {
 		next++
-		return exportTo(t.files[next-1], write)
+		file, err := os.Create(t.files[next-1])
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(file), file.Close())
 	})
 	for _, name := range t.files[:next] {
 		err = errors.Join(err, os.Remove(name))
 	}
 	return got, err
-}
-
-// exportTo is what is measured: a file is made, written and closed.
-func exportTo(name string, write func(io.Writer) error) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(file), file.Close())
-}
-
-// read gives what a way writes.
-func (t *todos) read(write func(io.Writer) error) ([]byte, error) {
-	name := t.files[0]
-	if err := exportTo(name, write); err != nil {
-		return nil, err
-	}
-	text, err := os.ReadFile(name)
-	return text, errors.Join(err, os.Remove(name))
 }
 
 // writeBefore formats each column, joins them, and copies each line for Write.
@@ -217,6 +172,22 @@ func (t *todos) writeBefore(file io.Writer) error {
 		}
 	}
 	return w.Flush()
+}
+
+// writeRaw takes the values as they come from the server. The number of rows is not confirmed.
+func (t *todos) writeRaw(file io.Writer) error {
+	w := bufio.NewWriterSize(file, 64<<10)
+	result := t.raw.ExecParams(t.Ctx, todosQuery, nil, nil, nil, nil)
+	for result.NextRow() {
+		values := result.Values()
+		for i, before := range [...]string{"{ID: ", ", Title: ", ", Note: "} {
+			_, _ = w.WriteString(before) // Flush tells of errors
+			_, _ = w.Write(values[i])
+		}
+		_, _ = w.WriteString("},\n")
+	}
+	_, err := result.Close()
+	return errors.Join(err, w.Flush())
 }
 
 var writers = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
@@ -242,40 +213,12 @@ func (t *todos) writePooled(file io.Writer) error {
 	return w.Flush()
 }
 
-// writeRaw takes the values as they come from the server. The number of rows is not confirmed.
-func (t *todos) writeRaw(file io.Writer) error {
-	w := bufio.NewWriterSize(file, 64<<10)
-	result := t.raw.ExecParams(t.Ctx, todosQuery, nil, nil, nil, nil)
-	for result.NextRow() {
-		values := result.Values()
-		for i, before := range [...]string{"{ID: ", ", Title: ", ", Note: "} {
-			_, _ = w.WriteString(before) // Flush tells of errors
-			_, _ = w.Write(values[i])
-		}
-		_, _ = w.WriteString("},\n")
-	}
-	_, err := result.Close()
-	return errors.Join(err, w.Flush())
-}
-
-func (t *todos) writeQuery(file io.Writer) error {
+// writeRows writes the rows of a query batch by batch.
+func (t *todos) writeRows(file io.Writer) (err error) {
 	rows, err := t.db.Query(t.Ctx, todosQuery)
 	if err != nil {
 		return err
 	}
-	return t.writeRows(file, rows)
-}
-
-func (t *todos) writeTable(file io.Writer) error {
-	rows, err := t.db.Table(t.Ctx, "todos")
-	if err != nil {
-		return err
-	}
-	return t.writeRows(file, rows)
-}
-
-// writeRows writes rows batch by batch.
-func (t *todos) writeRows(file io.Writer, rows source.Rows) (err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	encoder, err := format.Text{Line: todosLine}.Encoder(rows.Columns())
 	if err != nil {
@@ -294,11 +237,4 @@ func (t *todos) writeRows(file io.Writer, rows source.Rows) (err error) {
 			return err
 		}
 	}
-}
-
-// writePlan has the pipeline do it.
-func (t *todos) writePlan(file io.Writer) error {
-	plan := export.Plan{Format: format.Text{Line: todosLine}, Compression: export.None, Unencrypted: true, Jobs: 1}
-	_, err := plan.Query(t.Ctx, file, t.db, todosQuery)
-	return err
 }

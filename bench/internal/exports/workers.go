@@ -28,19 +28,17 @@ func PrepareWorkers(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.FillTable(e.env, "orders", s.Size(3_000_000, 10_000)); err != nil {
+	c := &workersCase{exporter: e}
+	if c.size, err = e.fillOrders(s.Size(3_000_000, 10_000)); err != nil {
 		return nil, err
 	}
-	var printed lines
-	if err := printed.addOutput(e, e.command("psql", "-qc", csvSQL)); err != nil {
-		return nil, err
-	}
-	c := &workersCase{exporter: e, size: printed.size}
 	nats, err := s.Queue()
 	if err != nil {
 		return nil, err
 	}
-	benchmarks := []harness.Benchmark{c.embedded(), c.tasks(nats)}
+	embedded := e.inParts("Workers/queue=embedded/size="+partSize, c.size, "--job-key", e.identity, "--workers",
+		strconv.Itoa(runtime.NumCPU()))
+	benchmarks := []harness.Benchmark{embedded, c.tasks(nats)}
 	if limit, err := s.NewLimit(fifth); err != nil {
 		s.Say("processes are not limited to a part of a core, and not compared: %v", err)
 	} else {
@@ -59,13 +57,6 @@ func PrepareWorkers(s *harness.Session) ([]harness.Benchmark, error) {
 		c.requests(nats, store, "large", partSize, "-c", "none")), nil
 }
 
-// output returns a new directory for the files of a run, and what removes it.
-func (c *workersCase) output() (dir string, remove func() error) {
-	c.runs++
-	dir = filepath.Join(c.Dir, fmt.Sprint("export-", c.runs))
-	return dir, func() error { return os.RemoveAll(dir) }
-}
-
 // export returns the command of an export in parts, with a queue.
 func (c *workersCase) export(to, table, size string, more ...string) *exec.Cmd {
 	args := []string{
@@ -79,39 +70,6 @@ func (c *workersCase) work(nats *harness.Queue, sessions string) *exec.Cmd {
 	return c.command(c.culvert, "worker", "--queue", nats.URL, "--job-key", c.identity, "-j", sessions, "postgres:")
 }
 
-// verified compares an export with the database, which is not measured, and removes it.
-func (c *workersCase) verified(dir string) error {
-	against := c.command(c.culvert, "verify", "--against", "postgres:", "-i", c.identity, dir)
-	_, err := c.Pipeline("", against)
-	return errors.Join(err, settleAll(dir))
-}
-
-// embedded is the queue within the process, with parts so small that what each costs shows.
-func (c *workersCase) embedded() harness.Benchmark {
-	file := func() (harness.Sample, error) {
-		dir, remove := c.output()
-		got, err := c.cost(c.size, func() (harness.Sample, error) {
-			return c.Pipeline("", c.command(c.culvert, "export", "postgres:", "orders", "-r", c.recipient, "-o", dir))
-		})
-		return got, errors.Join(err, remove())
-	}
-	parts := func() (harness.Sample, error) {
-		dir, remove := c.output()
-		got, err := c.cost(c.size, func() (harness.Sample, error) {
-			return c.Pipeline("", c.export(dir, "orders", partSize, "--workers", strconv.Itoa(runtime.NumCPU())))
-		})
-		if err == nil {
-			err = c.verified(dir)
-		}
-		return got, errors.Join(err, remove())
-	}
-	return harness.Benchmark{
-		Name:     "Workers/queue=embedded/size=" + partSize,
-		Variants: []harness.Variant{{Key: "impl=file", Run: file}, {Key: "impl=culvert", Run: parts}},
-		Goals:    []harness.Goal{{Variant: "impl=culvert", Peer: "impl=file", Unit: "ns/op", Max: 1.10}},
-	}
-}
-
 // fifth of a core, to which each worker is limited.
 const fifth = 0.2
 
@@ -119,7 +77,7 @@ const fifth = 0.2
 func (c *workersCase) processes(nats *harness.Queue, limit *harness.Limit) harness.Benchmark {
 	run := func(n int) func() (harness.Sample, error) {
 		return func() (harness.Sample, error) {
-			dir, remove := c.output()
+			dir := filepath.Join(c.Dir, "export")
 			var workers []*exec.Cmd
 			for i := range n {
 				cmd, err := limit.Command(i, c.work(nats, "1"))
@@ -132,7 +90,7 @@ func (c *workersCase) processes(nats *harness.Queue, limit *harness.Limit) harne
 			if err == nil {
 				err = c.verified(dir)
 			}
-			return got, errors.Join(err, remove())
+			return got, err
 		}
 	}
 	return harness.Benchmark{

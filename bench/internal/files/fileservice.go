@@ -1,17 +1,13 @@
-// Package files has the workloads that read and write the files of another machine: calls, transfers and mounts.
 package files
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -20,63 +16,22 @@ import (
 	"culvert/fileservice"
 	"culvert/fileservice/client"
 	"culvert/fileservice/server"
-	"culvert/secureconn"
-)
-
-// transport is what fileservice runs over.
-type transport struct {
-	impl   string
-	listen func(*streams.Identities) (net.Listener, error)
-	dial   func(ctx context.Context, ids *streams.Identities, address string) (net.Conn, error)
-}
-
-var (
-	overTCP = transport{
-		"plain",
-		func(*streams.Identities) (net.Listener, error) { return net.Listen("tcp", "127.0.0.1:0") },
-		func(ctx context.Context, _ *streams.Identities, address string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		},
-	}
-	overTLS = transport{
-		"tls",
-		func(ids *streams.Identities) (net.Listener, error) {
-			return tls.Listen("tcp", "127.0.0.1:0", ids.TLSServer)
-		},
-		func(ctx context.Context, ids *streams.Identities, address string) (net.Conn, error) {
-			return (&tls.Dialer{Config: ids.TLSClient}).DialContext(ctx, "tcp", address)
-		},
-	}
-	overSecureconn = transport{
-		"culvert",
-		func(ids *streams.Identities) (net.Listener, error) {
-			return secureconn.Listen("tcp", "127.0.0.1:0", ids.Server)
-		},
-		func(ctx context.Context, ids *streams.Identities, address string) (net.Conn, error) {
-			return secureconn.Dial(ctx, "tcp", address, ids.Client)
-		},
-	}
 )
 
 // served is the file that is read.
 const served = "file"
 
 // PrepareFileservice reads one file from a server in this program, over loopback TCP, from a warm page cache into
-// memory. fileservice runs over TCP, over crypto/tls and over secureconn; framed is the least a protocol can do over
-// secureconn: a request of 16 bytes, and then the bytes. Then calls for a few blocks are compared with calls for equal
-// parts of the file, as the article on KeibiDrop compares requests with streams. At last the layers of a read are
-// measured one by one.
+// memory. fileservice runs over TCP, over crypto/tls and over secureconn. Then calls for a few blocks are compared with
+// calls for equal parts of the file, as the article on KeibiDrop compares requests with streams.
 func PrepareFileservice(s *harness.Session) ([]harness.Benchmark, error) {
 	ids, err := streams.NewIdentities()
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(s.Dir, "served")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
 	size := int64(s.Size(1<<30, 8<<20))
-	if err := writeRandom(filepath.Join(dir, served), size); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), writeRandom(filepath.Join(dir, served), size)); err != nil {
 		return nil, err
 	}
 	f := &fileReads{ids: ids, dir: dir, size: size, into: make([]byte, size)}
@@ -86,50 +41,23 @@ func PrepareFileservice(s *harness.Session) ([]harness.Benchmark, error) {
 	var benchmarks []harness.Benchmark
 	for _, conns := range []int{1, 4} {
 		b := harness.Benchmark{Name: fmt.Sprintf("FileRead/conns=%d", conns)}
-		for _, w := range f.ways() {
-			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + w.impl, Run: func() (harness.Sample, error) {
-				return w.read(conns)
+		for _, t := range []streams.Transport{streams.TCP, streams.TLS, streams.Secure} {
+			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + t.Impl, Run: func() (harness.Sample, error) {
+				return f.serve(t, conns, func(remote *client.Client) (harness.Sample, error) {
+					return metered(size, func() error { return readAll(remote, f.into) })
+				})
 			}})
 		}
 		if conns == 4 {
 			b.Goals = []harness.Goal{
-				ratio("plain", 0.5), ratio("tls", 1.5), ratio("framed", 0.6),
+				ratio("tcp", 0.5), ratio("tls", 1.5),
 				{Variant: "impl=culvert", Unit: "MB/s", Min: 1200},
 				{Variant: "impl=culvert", Unit: "alloc-MiB/GiB", Max: 16},
 			}
 		}
 		benchmarks = append(benchmarks, b)
 	}
-	return append(benchmarks, f.strategies(s), f.layers(s)), nil
-}
-
-// fileWay is a way to read the whole file into memory.
-type fileWay struct {
-	impl, does string
-	read       func(conns int) (harness.Sample, error)
-}
-
-// ways returns all of them. Another protocol is one more row.
-func (f *fileReads) ways() []fileWay {
-	by := func(t transport) func(int) (harness.Sample, error) {
-		return func(conns int) (harness.Sample, error) { return f.read(t, conns) }
-	}
-	return []fileWay{
-		{"plain", "fileservice over TCP", by(overTCP)},
-		{"tls", "fileservice over crypto/tls", by(overTLS)},
-		{"culvert", "fileservice over secureconn", by(overSecureconn)},
-		{"framed", "requests of 16 bytes over secureconn", f.framed},
-	}
-}
-
-func writeRandom(name string, size int64) (err error) {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = io.CopyN(file, rand.NewChaCha8([32]byte{}), size)
-	return err
+	return append(benchmarks, f.strategies(s)), nil
 }
 
 // fileReads is what the benchmarks of one file share.
@@ -142,7 +70,7 @@ type fileReads struct {
 
 // serve runs a server while work goes on.
 func (f *fileReads) serve(
-	t transport, conns int, work func(*client.Client) (harness.Sample, error),
+	t streams.Transport, conns int, work func(*client.Client) (harness.Sample, error),
 ) (got harness.Sample, err error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
@@ -153,7 +81,7 @@ func (f *fileReads) serve(
 	if err != nil {
 		return nil, err
 	}
-	listener, err := t.listen(f.ids)
+	listener, err := t.Listen(f.ids)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +91,7 @@ func (f *fileReads) serve(
 
 	remote, err := client.New(client.Config{
 		Dial: func(ctx context.Context) (net.Conn, error) {
-			return t.dial(ctx, f.ids, listener.Addr().String())
+			return t.Dial(ctx, f.ids, listener.Addr().String())
 		},
 		Connections: conns,
 	})
@@ -195,21 +123,11 @@ func readAll(remote *client.Client, p []byte) error {
 
 // metered returns the sample of work that moves a number of bytes.
 func metered(bytes int64, work func() error) (harness.Sample, error) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
 	got, err := harness.Work{Bytes: bytes}.Here(work)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		got["alloc-MiB/GiB"] = got["B/op"] / (1 << 20) * (1 << 30) / float64(bytes)
 	}
-	runtime.ReadMemStats(&after)
-	got["alloc-MiB/GiB"] = float64(after.TotalAlloc-before.TotalAlloc) / (1 << 20) * (1 << 30) / float64(bytes)
-	return got, nil
-}
-
-func (f *fileReads) read(t transport, conns int) (harness.Sample, error) {
-	return f.serve(t, conns, func(remote *client.Client) (harness.Sample, error) {
-		return metered(f.size, func() error { return readAll(remote, f.into) })
-	})
+	return got, err
 }
 
 // strategies fetch all blocks and check their sums. The order changes from round to round, so that each takes each
@@ -241,7 +159,7 @@ func (f *fileReads) strategies(s *harness.Session) harness.Benchmark {
 					return fetch(s.Ctx, remote, fileservice.VersionOf(info), v.workers, v.batch)
 				})
 			}
-			return f.serve(overSecureconn, client.DefaultConnections, read)
+			return f.serve(streams.Secure, client.DefaultConnections, read)
 		}})
 	}
 	return b

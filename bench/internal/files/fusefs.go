@@ -22,7 +22,7 @@ type mounts struct {
 	sshd      *sshd  // nil if there is none
 	readAhead string // KiB that culvert mount has the kernel read ahead; "" if this program may not say it
 
-	culvertMount, culvertWritable, decrypting, sshfs, sshfsTuned, inMemory mountable
+	culvertMount, culvertWritable, decrypting, sshfs, inMemory mountable
 }
 
 // PrepareFusefs compares culvert mount with sshfs, with a file that go-fuse serves from memory, and with the file
@@ -100,14 +100,9 @@ func (m *mounts) kinds() {
 			return m.command(m.transfers.culvert, append(args, m.server.url, dir)...)
 		}
 	}
-	sshfs := func(options ...string) func(string) *exec.Cmd {
-		return func(dir string) *exec.Cmd {
-			args := []string{"-f", m.ssh.user + "@127.0.0.1:" + m.source, dir}
-			for _, option := range options {
-				args = append(args, "-o", option)
-			}
-			return m.command("sshfs", append(args, m.ssh.options(m.sshd)...)...)
-		}
+	sshfs := func(dir string) *exec.Cmd {
+		args := []string{"-f", m.ssh.user + "@127.0.0.1:" + m.source, dir}
+		return m.command("sshfs", append(args, m.ssh.options(m.sshd)...)...)
 	}
 	ours := mountable{impl: "culvert", announces: true, server: m.server.tree}
 	m.culvertMount, m.culvertWritable, m.decrypting = ours, ours, ours
@@ -115,10 +110,7 @@ func (m *mounts) kinds() {
 	m.culvertWritable.command = culvert("--rw")
 	m.decrypting.impl, m.decrypting.command = "culvert-decrypt", culvert("--decrypt", "-i", m.identityFile())
 	if m.sshd != nil {
-		m.sshfs = mountable{impl: "sshfs", command: sshfs(), server: m.sshd.tree}
-		m.sshfsTuned = mountable{
-			impl: "sshfs-tuned", command: sshfs("max_conns=4"), server: m.sshd.tree, readAhead: true,
-		}
+		m.sshfs = mountable{impl: "sshfs", command: sshfs, server: m.sshd.tree}
 	}
 	m.inMemory = mountable{impl: "gofuse", readAhead: true, command: func(dir string) *exec.Cmd {
 		return m.command(m.fileMount, filepath.Join(m.source, "large"), dir)
@@ -131,7 +123,7 @@ func (m *mounts) identityFile() string { return filepath.Join(m.config, "culvert
 // findReadAhead asks the kernel how far it reads ahead for culvert mount.
 func (m *mounts) findReadAhead() error {
 	if os.Getuid() != 0 {
-		m.Say("the peers have the kernel's own read-ahead, since only root may raise it")
+		m.Say("gofuse has the kernel's own read-ahead, since only root may raise it")
 		return nil
 	}
 	_, err := m.mounted(m.culvertMount, func(*mounted) (harness.Sample, error) {
@@ -140,7 +132,7 @@ func (m *mounts) findReadAhead() error {
 		return harness.Sample{}, err
 	})
 	if err == nil {
-		m.Say("culvert mount has the kernel read %s KiB ahead; gofuse and sshfs-tuned get the same", m.readAhead)
+		m.Say("culvert mount has the kernel read %s KiB ahead; gofuse gets the same", m.readAhead)
 	}
 	return err
 }
@@ -172,7 +164,7 @@ func (m *mounts) read(file string, bytes int64, servers ...*harness.Tree) (harne
 	if err != nil {
 		return nil, err
 	}
-	got["MB/s"] = float64(bytes) / 1e6 / (got["ns/op"] / 1e9)
+	got.SetSpeed(bytes)
 	return got, nil
 }
 
@@ -185,13 +177,9 @@ func mountGoal(peer, unit string, least, most float64) harness.Goal {
 // cold reads a file for the first time. What dd reads is thrown away, so it is compared with the source afterwards,
 // when the kernel has it.
 func (m *mounts) cold(name string, bytes int64) harness.Benchmark {
-	compared := m.besideSSHFS(m.inMemory, m.culvertMount)
-	if m.sshd != nil {
-		compared = slices.Insert(compared, 1, m.sshfsTuned)
-	}
 	return harness.Benchmark{
 		Name: "MountRead/cache=cold",
-		Variants: m.variants(compared, func(on *mounted) (harness.Sample, error) {
+		Variants: m.variants(m.besideSSHFS(m.inMemory, m.culvertMount), func(on *mounted) (harness.Sample, error) {
 			if err := usePages(bytes); err != nil {
 				return nil, err
 			}
@@ -216,28 +204,45 @@ func (m *mounts) warm(name string, bytes int64) harness.Benchmark {
 	again := func(path string, servers ...*harness.Tree) (harness.Sample, error) {
 		return harness.Steady(func() (harness.Sample, error) { return m.read(path, bytes, servers...) })
 	}
+	files := harness.Variant{Key: "impl=files", Run: func() (harness.Sample, error) {
+		return again(filepath.Join(m.source, name))
+	}}
 	return harness.Benchmark{
 		Name: "MountRead/cache=warm",
-		Variants: append([]harness.Variant{{Key: "impl=files", Run: func() (harness.Sample, error) {
-			return again(filepath.Join(m.source, name))
-		}}},
-			m.variants([]mountable{m.culvertMount}, func(on *mounted) (harness.Sample, error) {
-				return again(on.path(name), on.trees...)
-			})...),
+		Variants: append(m.variants([]mountable{m.culvertMount}, func(on *mounted) (harness.Sample, error) {
+			return again(on.path(name), on.trees...)
+		}), files),
 		Goals: []harness.Goal{mountGoal("impl=files", "MB/s", 0.8, 0)},
 	}
 }
 
-// memory measures both ends with a new mount.
+// memory measures both ends with a new mount and a new server, for a sparse file and for one of ten times its size.
 func (m *mounts) memory() (harness.Benchmark, error) {
-	small := int64(m.Size(1<<30, 4<<20))
-	return m.flat("MountMemory", "mount-peak-bytes", small, mountMemory,
-		func(from *fileServer, name string, bytes int64) (harness.Sample, error) {
-			own := *m
-			own.server = from
-			own.kinds()
-			return own.mounted(own.culvertMount, func(on *mounted) (harness.Sample, error) {
-				return m.read(on.path(name), bytes, on.trees...)
-			})
+	const serverUnit = "server-peak-bytes"
+	small := int64(m.Size(1024, 4))
+	sizes := [2]int64{small, 10 * small} // MiB
+	name := func(size int64) string { return fmt.Sprintf("sparse-%d", size) }
+	for _, size := range sizes {
+		file, err := os.Create(filepath.Join(m.source, name(size)))
+		if err := errors.Join(err, file.Truncate(size<<20), file.Close()); err != nil {
+			return harness.Benchmark{}, err
+		}
+	}
+	units := []string{"mount-peak-bytes", serverUnit}
+	return harness.Flat("MountMemory", "MiB", sizes, mountMemory, units, func(size int64) (harness.Sample, error) {
+		own := *m
+		var err error
+		if own.server, err = m.serve(here, "127.0.0.1"); err != nil {
+			return nil, err
+		}
+		own.kinds()
+		got, err := own.mounted(own.culvertMount, func(on *mounted) (harness.Sample, error) {
+			return m.read(on.path(name(size)), size<<20, on.trees...)
 		})
+		if err = errors.Join(err, own.server.Stop()); err != nil {
+			return nil, err
+		}
+		got[serverUnit] = float64(own.server.Peak.Load())
+		return got, nil
+	}), nil
 }

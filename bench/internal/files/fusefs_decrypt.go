@@ -1,7 +1,6 @@
 package files
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,14 +44,8 @@ func (m *mounts) decrypted() (harness.Benchmark, error) {
 		return b, err
 	}
 	size = info.Size()
-	speed := func(got harness.Sample, err error) (harness.Sample, error) {
-		if err == nil {
-			got["MB/s"] = float64(size) / 1e6 / (got["ns/op"] / 1e9)
-		}
-		return got, err
-	}
-	through := func(name string) func(*mounted) (harness.Sample, error) {
-		return func(on *mounted) (harness.Sample, error) {
+	through := func(on mountable, name string) []harness.Variant {
+		return m.variants([]mountable{on}, func(on *mounted) (harness.Sample, error) {
 			if err := usePages(size); err != nil {
 				return nil, err
 			}
@@ -61,14 +54,15 @@ func (m *mounts) decrypted() (harness.Benchmark, error) {
 				return nil, err
 			}
 			return got, same(plain, on.path(name))
-		}
+		})
 	}
-	m.Say("%d bytes of CSV are %s encrypted", size, sizeOfFile(encrypted))
-	b.Variants = append([]harness.Variant{{Key: "impl=tools", Run: func() (harness.Sample, error) {
-		return speed(tools(os.DevNull))
-	}}},
-		append(m.variants([]mountable{m.culvertMount}, through("plain.csv")),
-			m.variants([]mountable{m.decrypting}, through("orders.csv"))...)...)
+	b.Variants = slices.Concat([]harness.Variant{{Key: "impl=tools", Run: func() (harness.Sample, error) {
+		got, err := tools(os.DevNull)
+		if err == nil {
+			got.SetSpeed(size)
+		}
+		return got, err
+	}}}, through(m.culvertMount, "plain.csv"), through(m.decrypting, "orders.csv"))
 	beside := func(peer string, least float64) harness.Goal {
 		return harness.Goal{Variant: "impl=culvert-decrypt", Peer: peer, Unit: "MB/s", Min: least}
 	}
@@ -78,12 +72,4 @@ func (m *mounts) decrypted() (harness.Benchmark, error) {
 			beside("impl=culvert", 0.3), {Variant: "impl=culvert-decrypt", Unit: "mount-peak-bytes", Max: mountMemory},
 		})
 	return b, nil
-}
-
-func sizeOfFile(name string) string {
-	info, err := os.Stat(name)
-	if err != nil {
-		return "?"
-	}
-	return fmt.Sprint(info.Size())
 }

@@ -31,26 +31,22 @@ func writePeople(dir string, n int) error {
 
 // list has ls describe all files of a tree.
 func (m *mounts) list(files int) harness.Benchmark {
-	b := m.tree("MountList", files, "ls", "-lR", ".")
-	b.Goals = []harness.Goal{mountGoal("impl=sshfs", "ns/op", 0, 0.5)}
-	return b
+	return m.tree("MountList", files, []harness.Goal{mountGoal("impl=sshfs", "ns/op", 0, 0.5)}, "ls", "-lR", ".")
 }
 
 // grep looks for a line in all files of a tree. Rows repeat, so that there are several.
 func (m *mounts) grep(files int) harness.Benchmark {
-	b := m.tree("MountGrep", files, "grep", "-r", "^345,", ".")
-	b.Goals = slices.Concat(
+	return m.tree("MountGrep", files, slices.Concat(
 		harness.On(2, mountGoal("impl=sshfs", "files/s", 2.5, 0), mountGoal("impl=sshfs", "cpu-µs/op", 0, 1)),
-		harness.On(4, mountGoal("impl=sshfs", "files/s", 2, 0)))
-	return b
+		harness.On(4, mountGoal("impl=sshfs", "files/s", 2, 0))), "grep", "-r", "^345,", ".")
 }
 
 // tree runs a command in a tree of small files. It has to print as many lines as in the source; the order is that of
 // the directories.
-func (m *mounts) tree(name string, files int, program string, args ...string) harness.Benchmark {
+func (m *mounts) tree(name string, files int, goals []harness.Goal, command ...string) harness.Benchmark {
 	output := filepath.Join(m.Dir, "output")
 	in := func(dir string, servers ...*harness.Tree) (harness.Sample, int, error) {
-		cmd := m.command(program, args...)
+		cmd := m.command(command[0], command[1:]...)
 		cmd.Dir = dir
 		got, err := harness.Work{Ops: files}.Between(harness.Reader, servers, func() (harness.Sample, error) {
 			return m.Pipeline(output, cmd)
@@ -71,10 +67,11 @@ func (m *mounts) tree(name string, files int, program string, args ...string) ha
 			}
 			_, want, err := in(filepath.Join(m.source, "many"))
 			if err == nil && (lines != want || lines == 0) {
-				err = fmt.Errorf("%s prints %d lines in the mount, and %d in the source", program, lines, want)
+				err = fmt.Errorf("%s prints %d lines in the mount, and %d in the source", command[0], lines, want)
 			}
 			return got, err
 		}),
+		Goals: goals,
 	}
 }
 
@@ -97,11 +94,10 @@ func (m *mounts) random(name string, size int64) harness.Benchmark {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(randomThreads))
 			moved := harness.Work{Bytes: int64(len(places)) * page, Ops: len(places)}
 			got, err := moved.Between(harness.Reader, on.trees, func() (harness.Sample, error) {
-				return harness.InProcess(moved.Bytes, func() error {
-					return readAtOnce(on.path(name), source, places, page)
-				})
+				return harness.Work{}.Here(func() error { return readAtOnce(on.path(name), source, places, page) })
 			})
 			if err == nil {
+				got.SetSpeed(moved.Bytes)
 				got["reads/s"] = float64(len(places)) / (got["ns/op"] / 1e9)
 			}
 			return got, errors.Join(err, syscall.Munmap(source))

@@ -36,7 +36,7 @@ func (m *mounts) write(name string, bytes int64) harness.Benchmark {
 					return nil, err
 				}
 			}
-			got["MB/s"] = float64(bytes) / 1e6 / (got["ns/op"] / 1e9)
+			got.SetSpeed(bytes)
 			return got, nil
 		}),
 		Goals: slices.Concat(

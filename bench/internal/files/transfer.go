@@ -1,3 +1,4 @@
+// Package files has the workloads that read and write the files of another machine: calls, transfers and mounts.
 package files
 
 import (
@@ -5,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -56,8 +56,8 @@ func newTransfers(s *harness.Session) (*transfers, error) {
 	return t, err
 }
 
-// PrepareTransfer compares culvert pull with scp, rsync over ssh, and cp: one large file, many small ones, over long
-// paths, and the memory of both ends.
+// PrepareTransfer compares culvert pull with scp, rsync over ssh, and cp: one large file, many small ones, and long
+// paths.
 func PrepareTransfer(s *harness.Session) ([]harness.Benchmark, error) {
 	t, err := newTransfers(s)
 	if err != nil {
@@ -76,19 +76,23 @@ func PrepareTransfer(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	var benchmarks []harness.Benchmark
-	for _, prepare := range []func() ([]harness.Benchmark, error){
-		func() ([]harness.Benchmark, error) { return t.loopback(large, files) },
-		t.memory,
-		t.longPaths,
-	} {
-		more, err := prepare()
-		if err != nil {
-			return nil, err
-		}
-		benchmarks = append(benchmarks, more...)
+	benchmarks, err := t.loopback(large, files)
+	if err != nil {
+		return nil, err
 	}
-	return benchmarks, nil
+	long, err := t.longPaths()
+	return append(benchmarks, long...), err
+}
+
+// writeRandom makes a file of size bytes, the same each time.
+func writeRandom(name string, size int64) (err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	_, err = io.CopyN(file, rand.NewChaCha8([32]byte{}), size)
+	return err
 }
 
 // writeFiles makes n files, a hundred in each directory. content returns the content of the next file.
@@ -193,7 +197,7 @@ func (t *transfers) sample(
 	if err != nil {
 		return nil, err
 	}
-	got["MB/s"] = float64(what.bytes) / 1e6 / (got["ns/op"] / 1e9)
+	got.SetSpeed(what.bytes)
 	if what.files > 1 {
 		got["files/s"] = float64(what.files) / (got["ns/op"] / 1e9)
 	}
@@ -223,32 +227,11 @@ func syncAll(dir string) error {
 
 // same compares two files or directories.
 func same(want, got string) error {
-	return filepath.WalkDir(want, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		a, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = a.Close() }()
-		b, err := os.Open(got + strings.TrimPrefix(name, want))
-		if err != nil {
-			return err
-		}
-		defer func() { _ = b.Close() }()
-		buffers := [2][]byte{make([]byte, 64<<10), make([]byte, 64<<10)}
-		for {
-			n, err := io.ReadFull(a, buffers[0])
-			m, errB := io.ReadFull(b, buffers[1])
-			if !bytes.Equal(buffers[0][:n], buffers[1][:m]) {
-				return fmt.Errorf("%s: what was copied is not what was there", name)
-			}
-			if err != nil || errB != nil {
-				return nil // both at the same place
-			}
-		}
-	})
+	out, err := exec.Command("diff", "-rq", want, got).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("what was copied is not what was there: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // pull is a variant that pulls from a server that is there.
@@ -326,62 +309,4 @@ func (t *transfers) loopback(large int64, files int) ([]harness.Benchmark, error
 			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
 		},
 	}}, nil
-}
-
-// memory measures both ends with culvert pull.
-func (t *transfers) memory() ([]harness.Benchmark, error) {
-	small := int64(t.Size(1<<30, 16<<20))
-	b, err := t.flat("PullMemory/path=loopback", "peak-bytes", small, 96<<20,
-		func(from *fileServer, name string, bytes int64) (harness.Sample, error) {
-			return t.pull(fetched{name, bytes, 1}, from).Run()
-		})
-	return []harness.Benchmark{b}, err
-}
-
-// flat compares the memory of both ends for a sparse file of small bytes and one of ten times that size. Each sample
-// has a new server. client measures a client in unit; ceiling bounds each process.
-func (t *transfers) flat(
-	name, unit string, small int64, ceiling float64,
-	client func(from *fileServer, name string, bytes int64) (harness.Sample, error),
-) (harness.Benchmark, error) {
-	const serverUnit = "server-peak-bytes"
-	b := harness.Benchmark{Name: name, Rounds: 3}
-	for _, bytes := range []int64{small, 10 * small} {
-		file := fmt.Sprintf("sparse-%d", bytes)
-		if err := writeHoles(filepath.Join(t.source, file), bytes); err != nil {
-			return b, err
-		}
-		b.Variants = append(b.Variants, harness.Variant{
-			Key: fmt.Sprintf("MiB=%d/impl=culvert", bytes>>20),
-			Run: func() (harness.Sample, error) {
-				server, err := t.serve(here, "127.0.0.1")
-				if err != nil {
-					return nil, err
-				}
-				got, err := client(server, file, bytes)
-				if err = errors.Join(err, server.Stop()); err != nil {
-					return nil, err
-				}
-				got[serverUnit] = float64(server.Peak.Load())
-				return got, nil
-			},
-		})
-	}
-	few, many := b.Variants[0].Key, b.Variants[1].Key
-	for _, unit := range []string{unit, serverUnit} {
-		b.Goals = append(b.Goals,
-			harness.Goal{Variant: few, Unit: unit, Max: ceiling},
-			harness.Goal{Variant: many, Unit: unit, Max: ceiling},
-			harness.Goal{Variant: many, Peer: few, Unit: unit, Max: 1.1})
-	}
-	return b, nil
-}
-
-// writeHoles makes a file that takes no room on the disk.
-func writeHoles(name string, size int64) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Truncate(size), file.Close())
 }

@@ -10,21 +10,18 @@ import (
 	"culvert/bench/internal/harness"
 )
 
-// longPaths compares what round trips, and the loss of packets, leave of the speed.
+// longPaths compares what round trips leave of the speed.
 func (t *transfers) longPaths() ([]harness.Benchmark, error) {
 	var benchmarks []harness.Benchmark
 	for _, c := range []struct {
 		delay time.Duration // of a round trip
-		loss  float64
 		bytes int64
-		least float64 // times scp; 0 to record it only
+		least float64 // times scp
 	}{
-		{time.Millisecond, 0, int64(t.Size(256<<20, 4<<20)), 0},
-		{24 * time.Millisecond, 0, int64(t.Size(256<<20, 4<<20)), 3.8},
-		{200 * time.Millisecond, 0, int64(t.Size(64<<20, 1<<20)), 3.3},
-		{24 * time.Millisecond, 0.01, int64(t.Size(64<<20, 1<<20)), 0},
+		{24 * time.Millisecond, int64(t.Size(256<<20, 4<<20)), 3.8},
+		{200 * time.Millisecond, int64(t.Size(64<<20, 1<<20)), 3.3},
 	} {
-		ends, err := newPath(t.Session, c.delay/2, c.loss)
+		ends, err := newPath(t.Session, c.delay/2)
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
 			t.Say("no long paths: %v", err)
 			return nil, nil
@@ -34,11 +31,8 @@ func (t *transfers) longPaths() ([]harness.Benchmark, error) {
 		}
 		over := *t
 		over.ends = ends
-		name := fmt.Sprintf("%dms", c.delay.Milliseconds())
-		if c.loss > 0 {
-			name += fmt.Sprintf("-%g%%", 100*c.loss)
-		}
-		b, err := over.longPath("Pull/path="+name+"/files=1", c.bytes, c.least)
+		name := fmt.Sprintf("Pull/path=%dms/files=1", c.delay.Milliseconds())
+		b, err := over.longPath(name, c.bytes, c.least)
 		if err != nil {
 			return nil, err
 		}
@@ -63,9 +57,9 @@ func (t *transfers) longPath(name string, bytes int64, least float64) (harness.B
 		return b, err
 	}
 	b.Variants = append(t.peers(what, serverAddress, peer), t.pull(what, server))
-	b.Goals = []harness.Goal{{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20}}
-	if least > 0 {
-		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=scp", Unit: "MB/s", Min: least})
+	b.Goals = []harness.Goal{
+		{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		{Variant: "impl=culvert", Peer: "impl=scp", Unit: "MB/s", Min: least},
 	}
 	return b, nil
 }

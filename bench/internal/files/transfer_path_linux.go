@@ -3,7 +3,6 @@ package files
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"sync"
@@ -26,32 +25,30 @@ const (
 const pathQueue = 128 << 20
 
 // Each packet has a header, struct virtio_net_hdr of Linux. TCP gives up to 64 KiB at once to a device that cuts them
-// into packets of 1500 bytes, and this one hands them on whole, or its calls would be the limit. Where packets are lost
-// each has 1500 bytes, or a loss would be one of 64 KiB.
+// into packets of 1500 bytes, and this one hands them on whole, or its calls would be the limit.
 const (
 	packetHeader = 10
 	packetSize   = packetHeader + 64<<10
 )
 
 // path joins two network namespaces. Each has a TUN device, and this program hands each packet on after a delay, so
-// that the TCP of the kernel has the path that it would have with the delay and the loss of tc-netem(8), also where the
-// kernel does not have that. It has no limit of speed but that of this program.
+// that the TCP of the kernel has the path that it would have with the delay of tc-netem(8), also where the kernel does
+// not have that. It has no limit of speed but that of this program.
 type path struct {
 	delay      time.Duration
-	loss       float64 // of 1
 	namespaces [2]string
 	devices    [2]*os.File
 }
 
-// newPath makes a path with a delay and a loss in each direction. It needs root.
-func newPath(s *harness.Session, delay time.Duration, loss float64) (*path, error) {
+// newPath makes a path with a delay in each direction. It needs root.
+func newPath(s *harness.Session, delay time.Duration) (*path, error) {
 	if _, err := exec.LookPath("ip"); err != nil {
 		return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
 	if os.Getuid() != 0 {
 		return nil, fmt.Errorf("network namespaces: %w", os.ErrPermission)
 	}
-	p := &path{delay: delay, loss: loss}
+	p := &path{delay: delay}
 	s.Paths++
 	for i, address := range []string{clientAddress, serverAddress} {
 		name := fmt.Sprintf("cv%d-%d-%d", os.Getpid(), s.Paths, i)
@@ -59,7 +56,7 @@ func newPath(s *harness.Session, delay time.Duration, loss float64) (*path, erro
 			return nil, fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 		}
 		s.Cleanup(func() error { return exec.Command("ip", "netns", "delete", name).Run() })
-		device, err := openTUN(name, loss == 0)
+		device, err := openTUN(name)
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +74,7 @@ func newPath(s *harness.Session, delay time.Duration, loss float64) (*path, erro
 	}
 	var both sync.WaitGroup
 	for i := range p.devices {
-		both.Go(func() { p.carry(p.devices[i], p.devices[1-i], rand.New(rand.NewPCG(uint64(i), 0))) })
+		both.Go(func() { p.carry(p.devices[i], p.devices[1-i]) })
 	}
 	s.Cleanup(func() error {
 		err := errors.Join(p.devices[0].Close(), p.devices[1].Close())
@@ -91,7 +88,7 @@ func ip(s *harness.Session, args ...string) error {
 	return s.Run(exec.CommandContext(s.Ctx, "ip", args...))
 }
 
-func openTUN(name string, whole bool) (*os.File, error) {
+func openTUN(name string) (*os.File, error) {
 	request, err := unix.NewIfreq(name)
 	if err != nil {
 		return nil, err
@@ -104,11 +101,7 @@ func openTUN(name string, whole bool) (*os.File, error) {
 	if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
 		return nil, errors.Join(fmt.Errorf("TUNSETIFF: %w", err), unix.Close(fd))
 	}
-	offload := 0
-	if whole {
-		offload = unix.TUN_F_CSUM | unix.TUN_F_TSO4
-	}
-	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, offload); err != nil {
+	if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4); err != nil {
 		return nil, errors.Join(fmt.Errorf("TUNSETOFFLOAD: %w", err), unix.Close(fd))
 	}
 	return os.NewFile(uintptr(fd), name), nil
@@ -122,7 +115,7 @@ type packet struct {
 }
 
 // carry hands packets on, until a device is closed.
-func (p *path) carry(from, to *os.File, chance *rand.Rand) {
+func (p *path) carry(from, to *os.File) {
 	ring := make([]byte, pathQueue)
 	way := make(chan packet, pathQueue/1500)
 	var begun int64        // bytes of the ring that were ever used
@@ -155,7 +148,7 @@ func (p *path) carry(from, to *os.File, chance *rand.Rand) {
 		if err != nil {
 			break
 		}
-		if !hasRoom || p.loss > 0 && chance.Float64() < p.loss {
+		if !hasRoom {
 			continue
 		}
 		select {

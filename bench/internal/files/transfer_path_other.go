@@ -20,6 +20,6 @@ func (*path) client(cmd *exec.Cmd) *exec.Cmd { return cmd }
 
 func (*path) server(cmd *exec.Cmd) *exec.Cmd { return cmd }
 
-func newPath(_ *harness.Session, _ time.Duration, _ float64) (*path, error) {
+func newPath(_ *harness.Session, _ time.Duration) (*path, error) {
 	return nil, fmt.Errorf("network namespaces: %w", errors.ErrUnsupported)
 }

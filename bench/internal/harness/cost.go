@@ -42,34 +42,22 @@ func (w Work) spend(s Sample, part string, spent time.Duration) {
 	}
 }
 
-// Here runs work of which this program is both ends. The sample has its time, its speed and its cost.
-func (w Work) Here(run func() error) (Sample, error) {
-	return w.here(func() (Sample, error) { return InProcess(w.Bytes, run) })
-}
+// Here runs work of which this program is both ends. The sample has its time, its speed, what it allocates, its cost.
+func (w Work) Here(run func() error) (Sample, error) { return w.Repeated(1, run) }
 
-// InProcess returns the time of work that this program does, its speed, and its processor time, but no cost.
-func InProcess(bytes int64, run func() error) (Sample, error) {
-	cpu, start := CPUTime(), time.Now()
-	if err := run(); err != nil {
+// Repeated is the function Repeated for n runs that together do the work, with their speed and cost.
+func (w Work) Repeated(n int, run func() error) (Sample, error) {
+	before := CPUTime()
+	got, err := Repeated(n, run)
+	if err != nil {
 		return nil, err
 	}
-	got := Timed(start, bytes)
-	got["cpu-ns/op"] = float64((CPUTime() - cpu).Nanoseconds())
-	return got, nil
-}
-
-// Repeated is the function Repeated for n runs that together do the work, with their cost.
-func (w Work) Repeated(n int, run func() error) (Sample, error) {
-	return w.here(func() (Sample, error) { return Repeated(n, run) })
-}
-
-func (w Work) here(run func() (Sample, error)) (Sample, error) {
-	before := CPUTime()
-	got, err := run()
-	if err == nil {
-		w.spend(got, "", CPUTime()-before)
+	if w.Bytes > 0 {
+		got.SetSpeed(w.Bytes / int64(n))
 	}
-	return got, err
+	got["cpu-ns/op"] = float64((CPUTime() - before).Nanoseconds()) / float64(n)
+	w.spend(got, "", time.Duration(got["cpu-ns/op"]*float64(n)))
+	return got, nil
 }
 
 // Between runs work, and adds its cost to the sample: the time that the sample has, as the part called client, and the

@@ -26,6 +26,25 @@ func On(cores int, goals ...Goal) []Goal {
 	return goals
 }
 
+// Flat compares the memory of work of two sizes, key=small and key=large, in units of which no process may exceed most
+// bytes, nor take a tenth more for the large size.
+func Flat(
+	name, key string, sizes [2]int64, most float64, units []string, work func(size int64) (Sample, error),
+) Benchmark {
+	b := Benchmark{Name: name, Rounds: 3} // large sizes take long
+	for _, size := range sizes {
+		v := fmt.Sprintf("%s=%d/impl=culvert", key, size)
+		b.Variants = append(b.Variants, Variant{v, func() (Sample, error) { return work(size) }})
+		for _, unit := range units {
+			b.Goals = append(b.Goals, Goal{Variant: v, Unit: unit, Max: most})
+		}
+	}
+	for _, unit := range units {
+		b.Goals = append(b.Goals, Goal{Variant: b.Variants[1].Key, Peer: b.Variants[0].Key, Unit: unit, Max: 1.1})
+	}
+	return b
+}
+
 // values returns the values of a variant in a unit, by round.
 func (r Results) values(key, unit string) []float64 {
 	var values []float64
@@ -41,7 +60,7 @@ func (r Results) values(key, unit string) []float64 {
 type Verdict struct {
 	Benchmark string
 	Variant   string // "impl=culvert"
-	Quantity  string // "MB/s"
+	Unit      string // "MB/s"
 	Peer      string // "impl=scp"; "" if the value counts as it is
 	Measured  string // the median; "" if there is none
 	Quartiles string // "2.50–4.50"
@@ -61,7 +80,7 @@ func Judge(b Benchmark, r Results) []Verdict {
 }
 
 func (g Goal) judge(benchmark string, r Results) Verdict {
-	v := Verdict{Benchmark: benchmark, Variant: g.Variant, Quantity: quantity.Name(g.Unit), Peer: g.Peer}
+	v := Verdict{Benchmark: benchmark, Variant: g.Variant, Unit: g.Unit, Peer: g.Peer}
 	values, unit := r.values(g.Variant, g.Unit), g.Unit
 	if g.Peer != "" {
 		values, unit = quantity.Ratios(values, r.values(g.Peer, g.Unit)), ""
@@ -84,19 +103,6 @@ func (g Goal) judge(benchmark string, r Results) Verdict {
 	return v
 }
 
-// String returns "impl=culvert, MB/s: 3.61 × impl=age (3.40–3.72), goal ≥ 3.00: reached".
-func (v Verdict) String() string {
-	if v.Measured == "" {
-		return fmt.Sprintf("%s, %s: %s", v.Variant, v.Quantity, v.word())
-	}
-	times := ""
-	if v.Peer != "" {
-		times = " × " + v.Peer
-	}
-	return fmt.Sprintf("%s, %s: %s%s (%s), goal %s: %s",
-		v.Variant, v.Quantity, v.Measured, times, v.Quartiles, v.Bounds, v.word())
-}
-
 func (v Verdict) word() string {
 	switch {
 	case v.Measured == "":
@@ -112,7 +118,7 @@ func Summary(verdicts []Verdict) string {
 	count := map[string]int{}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "benchmark\tquantity\tof\tmeasured\tquartiles\tgoal\t") // a Builder takes it all
+	_, _ = fmt.Fprintln(w, "benchmark\tunit\tof\tmeasured\tquartiles\tgoal\t") // a Builder takes it all
 	for _, v := range verdicts {
 		count[v.word()]++
 		of := strings.TrimPrefix(v.Variant, "impl=")
@@ -120,7 +126,7 @@ func Summary(verdicts []Verdict) string {
 			of += " : " + strings.TrimPrefix(v.Peer, "impl=")
 		}
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			v.Benchmark, v.Quantity, of, cmp.Or(v.Measured, "–"), v.Quartiles, v.Bounds, v.word())
+			v.Benchmark, v.Unit, of, cmp.Or(v.Measured, "–"), v.Quartiles, v.Bounds, v.word())
 	}
 	_ = w.Flush()
 	return fmt.Sprintf("goals (cores: %d): %d reached, %d missed, %d not measured\n%s",

@@ -157,11 +157,8 @@ func Repeated(n int, work func() error) (Sample, error) {
 	}, nil
 }
 
-// Timed returns the time since start and the speed of work on the given number of bytes.
-func Timed(start time.Time, bytes int64) Sample {
-	elapsed := time.Since(start)
-	return Sample{"ns/op": float64(elapsed.Nanoseconds()), "MB/s": float64(bytes) / 1e6 / elapsed.Seconds()}
-}
+// SetSpeed gives a sample the speed of moving so many bytes in its time.
+func (s Sample) SetSpeed(bytes int64) { s["MB/s"] = float64(bytes) / 1e6 / (s["ns/op"] / 1e9) }
 
 // Steady returns the mean of four runs, after an uncounted one that wakes the cores.
 func Steady(run func() (Sample, error)) (Sample, error) {

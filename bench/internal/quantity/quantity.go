@@ -35,36 +35,6 @@ func Ratios(values, peer []float64) []float64 {
 	return ratios
 }
 
-// Name is what people call a unit.
-func Name(unit string) string {
-	switch unit {
-	case "ns/op":
-		return "time"
-	case "cpu-ns/op":
-		return "CPU time"
-	case "peak-bytes":
-		return "peak memory"
-	case "server-peak-bytes":
-		return "peak memory of the server"
-	case "mount-peak-bytes":
-		return "peak memory of the mount"
-	case "idle-bytes":
-		return "memory when idle"
-	}
-	for suffix, name := range map[string]string{
-		"cpu-s/GiB": "processor time per GiB", "cpu-µs/op": "processor time per operation",
-	} {
-		part, ok := strings.CutSuffix(unit, suffix)
-		switch {
-		case ok && part == "":
-			return name
-		case ok:
-			return name + ", " + strings.TrimSuffix(part, "-")
-		}
-	}
-	return unit
-}
-
 // Format writes a value in the multiple of its unit that suits it. Memory of processes is counted in powers of 1024, as
 // their limits are, and allocated bytes in powers of 1000, as Go's tools do. What has no unit, a ratio, has two
 // decimals.
@@ -72,13 +42,13 @@ func Format(v float64, unit string) string {
 	switch unit {
 	case "ns/op", "cpu-ns/op":
 		return scaled(v, 1000, "ns", "µs", "ms", "s")
-	case "peak-bytes", "server-peak-bytes", "mount-peak-bytes", "idle-bytes":
+	case "peak-bytes", "server-peak-bytes", "mount-peak-bytes":
 		return scaled(v, 1024, "B", "KiB", "MiB", "GiB")
 	case "B/op":
 		return scaled(v, 1000, "B", "kB", "MB", "GB")
 	case "MB/s", "files/s", "reads/s", "allocs/op":
 		return thousands(fmt.Sprintf("%.0f", v))
-	case "allocs/chunk", "allocs/write":
+	case "allocs/write":
 		return fmt.Sprintf("%.4f", v)
 	}
 	switch {

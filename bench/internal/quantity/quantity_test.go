@@ -47,25 +47,11 @@ func TestFormat(t *testing.T) {
 		{7267.4, "MB/s", "7,267"},
 		{1_674_021, "allocs/op", "1,674,021"},
 		{100, "allocs/op", "100"},
-		{0.0042, "allocs/chunk", "0.0042"},
+		{0.0042, "allocs/write", "0.0042"},
 		{0.806, "", "0.81"},
 	} {
 		if got := Format(c.v, c.unit); got != c.want {
 			t.Errorf("%v %s is written %q, want %q", c.v, c.unit, got, c.want)
-		}
-	}
-}
-
-func TestName(t *testing.T) {
-	for unit, want := range map[string]string{
-		"MB/s":             "MB/s",
-		"ns/op":            "time",
-		"cpu-s/GiB":        "processor time per GiB",
-		"server-cpu-s/GiB": "processor time per GiB, server",
-		"mount-cpu-µs/op":  "processor time per operation, mount",
-	} {
-		if got := Name(unit); got != want {
-			t.Errorf("%s is called %q, want %q", unit, got, want)
 		}
 	}
 }

@@ -23,10 +23,9 @@ const chunkSize = 64 << 10 // of an age file
 // PrepareAgefile compares package agefile with filippo.io/age in memory, and with goroutines that do nothing but seal
 // or open chunks, each in its own small buffer: the limit of the machine.
 //
-// Both are driven by io.Copy to a writer that drops what it gets. With from=memory the source is a bytes.Reader, with
-// all its methods; with from=stream it has none but Read, as a pipe has, and what each end copies is part of the time.
-// The bytes lie outside the Go heap, which with half a gigabyte in it would be collected much less often than that of a
-// program that streams.
+// Both are driven by io.Copy from a bytes.Reader, with all its methods, to a writer that drops what it gets. The bytes
+// lie outside the Go heap, which with half a gigabyte in it would be collected much less often than that of a program
+// that streams.
 func PrepareAgefile(s *harness.Session) ([]harness.Benchmark, error) {
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -44,50 +43,47 @@ func PrepareAgefile(s *harness.Session) ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
+	recipient := identity.Recipient()
 	encrypted := bytes.NewBuffer(space[:0])
-	if err := copyThrough(age.Encrypt(encrypted, identity.Recipient()))(plaintext); err != nil {
+	w, err := age.Encrypt(encrypted, recipient)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(plaintext); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
 		return nil, err
 	}
 	file := encrypted.Bytes()
 
-	cores, recipient := runtime.NumCPU(), identity.Recipient()
-	encrypt := func(from string, procs int, atLeast float64) harness.Benchmark {
-		return ageBenchmark("encrypt", from, procs, atLeast, []harness.Variant{
-			{Key: "impl=age", Run: func() (harness.Sample, error) {
-				return encryptWith(from, plaintext, func() (io.WriteCloser, error) {
-					return age.Encrypt(io.Discard, recipient)
-				})
-			}},
-			{Key: "impl=culvert", Run: func() (harness.Sample, error) {
-				return encryptWith(from, plaintext, func() (io.WriteCloser, error) {
-					return agefile.NewWriter(io.Discard, recipient)
-				})
-			}},
-			{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, sealChunk) }},
-		})
+	encrypt := []harness.Variant{
+		{Key: "impl=age", Run: func() (harness.Sample, error) {
+			return encryptWith(plaintext, func() (io.WriteCloser, error) { return age.Encrypt(io.Discard, recipient) })
+		}},
+		{Key: "impl=culvert", Run: func() (harness.Sample, error) {
+			return encryptWith(plaintext, func() (io.WriteCloser, error) {
+				return agefile.NewWriter(io.Discard, recipient)
+			})
+		}},
+		{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, sealChunk) }},
 	}
-	decrypt := func(from string, procs int, atLeast float64) harness.Benchmark {
-		return ageBenchmark("decrypt", from, procs, atLeast, []harness.Variant{
-			{Key: "impl=age", Run: func() (harness.Sample, error) {
-				return decryptWith(from, file, size, func(src io.Reader) (io.Reader, error) {
-					return age.Decrypt(src, identity)
-				})
-			}},
-			{Key: "impl=culvert", Run: func() (harness.Sample, error) {
-				return decryptWith(from, file, size, func(src io.Reader) (io.Reader, error) {
-					return agefile.NewReader(src, identity)
-				})
-			}},
-			{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, openChunk) }},
-		})
+	decrypt := []harness.Variant{
+		{Key: "impl=age", Run: func() (harness.Sample, error) {
+			return decryptWith(file, size, func(src io.Reader) (io.Reader, error) { return age.Decrypt(src, identity) })
+		}},
+		{Key: "impl=culvert", Run: func() (harness.Sample, error) {
+			return decryptWith(file, size, func(src io.Reader) (io.Reader, error) {
+				return agefile.NewReader(src, identity)
+			})
+		}},
+		{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, openChunk) }},
 	}
-	small, err := smallFiles(s, identity, plaintext)
-	return append([]harness.Benchmark{
-		encrypt("memory", cores, 3.0), encrypt("memory", 1, 1.0),
-		decrypt("memory", cores, 8.0), decrypt("memory", 1, 2.5),
-		encrypt("stream", cores, 0), encrypt("stream", 1, 1.0),
-		decrypt("stream", cores, 0), decrypt("stream", 1, 1.0),
-	}, small...), err
+	cores := runtime.NumCPU()
+	return []harness.Benchmark{
+		ageBenchmark("encrypt", cores, 3.0, encrypt), ageBenchmark("encrypt", 1, 1.0, encrypt),
+		ageBenchmark("decrypt", cores, 8.0, decrypt), ageBenchmark("decrypt", 1, 2.5, decrypt),
+	}, nil
 }
 
 // memory gives so many bytes outside the Go heap.
@@ -100,34 +96,32 @@ func memory(s *harness.Session, size int) ([]byte, error) {
 	return p, nil
 }
 
-func ageBenchmark(op, from string, procs int, atLeast float64, variants []harness.Variant) harness.Benchmark {
-	for i, v := range variants {
-		variants[i].Run = func() (harness.Sample, error) {
+// ageBenchmark has each variant use so many cores.
+func ageBenchmark(op string, procs int, atLeast float64, variants []harness.Variant) harness.Benchmark {
+	b := harness.Benchmark{
+		Name:  fmt.Sprintf("Age/op=%s/from=memory/procs=%d", op, procs),
+		Goals: []harness.Goal{{Variant: "impl=culvert", Peer: "impl=age", Unit: "MB/s", Min: atLeast}},
+	}
+	for _, v := range variants {
+		b.Variants = append(b.Variants, harness.Variant{Key: v.Key, Run: func() (harness.Sample, error) {
 			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
 			return harness.Steady(v.Run)
-		}
+		}})
 	}
-	b := harness.Benchmark{Name: fmt.Sprintf("Age/op=%s/from=%s/procs=%d", op, from, procs), Variants: variants}
-	if atLeast > 0 {
-		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=age", Unit: "MB/s", Min: atLeast})
-	}
-	if from == "memory" && procs > 1 {
+	if procs > 1 {
 		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=limit", Unit: "MB/s", Min: 0.75})
-	}
-	if from == "stream" {
-		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Unit: "allocs/chunk", Max: 0.005})
 	}
 	return b
 }
 
 // encryptWith measures a writer, from its making to its Close.
-func encryptWith(from string, plaintext []byte, open func() (io.WriteCloser, error)) (harness.Sample, error) {
-	return copied(from, plaintext, int64(len(plaintext)), func(src io.Reader) (int64, error) {
+func encryptWith(plaintext []byte, open func() (io.WriteCloser, error)) (harness.Sample, error) {
+	return copied(int64(len(plaintext)), func() (int64, error) {
 		w, err := open()
 		if err != nil {
 			return 0, err
 		}
-		n, err := io.Copy(w, src)
+		n, err := io.Copy(w, bytes.NewReader(plaintext))
 		if err != nil {
 			return 0, err
 		}
@@ -136,11 +130,9 @@ func encryptWith(from string, plaintext []byte, open func() (io.WriteCloser, err
 }
 
 // decryptWith measures a reader, from its making to its end.
-func decryptWith(
-	from string, file []byte, size int64, open func(io.Reader) (io.Reader, error),
-) (harness.Sample, error) {
-	return copied(from, file, size, func(src io.Reader) (int64, error) {
-		r, err := open(src)
+func decryptWith(file []byte, size int64, open func(io.Reader) (io.Reader, error)) (harness.Sample, error) {
+	return copied(size, func() (int64, error) {
+		r, err := open(bytes.NewReader(file))
 		if err != nil {
 			return 0, err
 		}
@@ -148,51 +140,15 @@ func decryptWith(
 	})
 }
 
-// copied times work that reads all of input and must say that it has moved so many bytes of plaintext. Allocations are
-// counted over the second half of a stream, when all buffers are there.
-func copied(from string, input []byte, size int64, work func(io.Reader) (int64, error)) (harness.Sample, error) {
-	memory := bytes.NewReader(input)
-	stream := &halfwayReader{src: memory, half: int64(len(input) / 2)}
-	src := io.Reader(stream)
-	if from == "memory" {
-		src = memory
-	}
-	var n int64
-	got, err := harness.Work{Bytes: size}.Here(func() (err error) {
-		n, err = work(src)
+// copied times work that must say that it has moved size bytes of plaintext.
+func copied(size int64, work func() (int64, error)) (harness.Sample, error) {
+	return harness.Work{Bytes: size}.Here(func() error {
+		n, err := work()
+		if err == nil && n != size {
+			err = fmt.Errorf("moved %d bytes instead of %d", n, size)
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if n != size {
-		return nil, fmt.Errorf("moved %d bytes instead of %d", n, size)
-	}
-	if stream.isCounted {
-		var after runtime.MemStats
-		runtime.ReadMemStats(&after)
-		got["allocs/chunk"] = float64(after.Mallocs-stream.mallocs) / float64(size/2/chunkSize)
-	}
-	return got, nil
-}
-
-// halfwayReader notes how many allocations there have been when half of it was read.
-type halfwayReader struct {
-	src       *bytes.Reader
-	n, half   int64
-	mallocs   uint64
-	isCounted bool
-}
-
-func (r *halfwayReader) Read(p []byte) (int, error) {
-	n, err := r.src.Read(p)
-	r.n += int64(n)
-	if !r.isCounted && r.n >= r.half {
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		r.mallocs, r.isCounted = stats.Mallocs, true
-	}
-	return n, err
 }
 
 // onlyWriter drops what is written to it. Unlike io.Discard it has no ReadFrom, which would read in small pieces.

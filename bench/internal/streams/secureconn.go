@@ -8,10 +8,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
-	"runtime"
 	"sync"
 	"time"
 
@@ -19,70 +17,98 @@ import (
 	"culvert/secureconn"
 )
 
-// link makes pairs of connections of one kind: what is written to the first comes out of the second. Both have shaken
-// hands.
-type link struct {
-	impl    string
-	connect func(*Identities) (from, to net.Conn, err error)
+// connecter makes pairs of connections: what is written to the first comes out of the second. Both have shaken hands.
+type connecter func(*Identities) (from, to net.Conn, err error)
+
+// Transport is a kind of connections over loopback.
+type Transport struct {
+	Impl   string
+	Listen func(*Identities) (net.Listener, error)
+	Dial   func(ctx context.Context, ids *Identities, address string) (net.Conn, error)
+}
+
+const anyPort = "127.0.0.1:0"
+
+// The transports that are compared. TCP is not encrypted: it is the limit.
+var (
+	TCP = Transport{
+		"tcp", func(*Identities) (net.Listener, error) { return net.Listen("tcp", anyPort) },
+		func(ctx context.Context, _ *Identities, address string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		},
+	}
+	TLS = Transport{
+		"tls", func(ids *Identities) (net.Listener, error) { return tls.Listen("tcp", anyPort, ids.tlsServer) },
+		func(ctx context.Context, ids *Identities, address string) (net.Conn, error) {
+			return (&tls.Dialer{Config: ids.tlsClient}).DialContext(ctx, "tcp", address)
+		},
+	}
+	Secure = Transport{
+		"culvert", func(ids *Identities) (net.Listener, error) { return secureconn.Listen("tcp", anyPort, ids.server) },
+		func(ctx context.Context, ids *Identities, address string) (net.Conn, error) {
+			return secureconn.Dial(ctx, "tcp", address, ids.client)
+		},
+	}
+)
+
+// connect makes a pair of connections.
+func (t Transport) connect(ids *Identities) (from, to net.Conn, err error) {
+	listener, err := t.Listen(ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close() //nolint:errcheck // nothing was written to it
+	err = both(func() (err error) {
+		from, err = t.Dial(context.Background(), ids, listener.Addr().String())
+		return err
+	}, func() (err error) {
+		to, err = listener.Accept()
+		if shaking, ok := to.(interface{ Handshake() error }); ok && err == nil {
+			err = shaking.Handshake()
+		}
+		return err
+	})
+	return from, to, err
 }
 
 // Identities are the keys of both ends, as each kind of connection wants them.
 type Identities struct {
-	Client, Server       *secureconn.Config
-	TLSClient, TLSServer *tls.Config
+	client, server       *secureconn.Config
+	tlsClient, tlsServer *tls.Config
 }
-
-var (
-	rawTCP     = link{"tcp", connectTCP}
-	rawTCPKept = link{"tcp-queue", connectTCPWithQueue}
-	plainTLS   = link{"tls", connectTLS}
-	ours       = link{"culvert", ConnectSecure}
-)
 
 // PrepareSecureconn compares package secureconn with crypto/tls, and with TCP without encryption, the limit. All of it
 // is between goroutines of this program, over loopback TCP. Then over net.Pipe it is compared with what the article on
 // KeibiDrop has before and after it removed copies.
-//
-// tcp is what net.Dial and net.Listen give. secureconn bounds the send buffer within one machine, which makes TCP
-// faster too, so tcp-queue has the same bound.
 func PrepareSecureconn(s *harness.Session) ([]harness.Benchmark, error) {
 	ids, err := NewIdentities()
 	if err != nil {
 		return nil, err
 	}
 	full := int64(s.Size(2<<30, 4<<20))
-	stream := func(size, conns int, links []link, goals ...harness.Goal) harness.Benchmark {
+	stream := func(size, conns int, goals ...harness.Goal) harness.Benchmark {
 		b := harness.Benchmark{Name: fmt.Sprintf("Stream/conns=%d/write=%d", conns, size), Goals: goals}
-		for _, l := range links {
-			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + l.impl, Run: func() (harness.Sample, error) {
-				return ids.transfer(l, conns, size, full/int64(conns))
+		for _, t := range []Transport{TCP, TLS, Secure} {
+			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + t.Impl, Run: func() (harness.Sample, error) {
+				return ids.transfer(t.connect, conns, size, full/int64(conns))
 			}})
 		}
 		return b
 	}
-	all := []link{rawTCP, rawTCPKept, plainTLS, ours}
 	faster := func(peer string, least float64) harness.Goal {
 		return harness.Goal{Variant: "impl=culvert", Peer: "impl=" + peer, Unit: "MB/s", Min: least}
 	}
 	// The collector empties free lists now and then, which makes less than 200 allocations in a run of 2 GiB.
 	noGarbage := harness.Goal{Variant: "impl=culvert", Unit: "allocs/write", Max: 0.1}
-	benchmarks := []harness.Benchmark{
-		stream(1<<20, 1, all, faster("tcp", 0.75), faster("tls", 2), noGarbage),
-		stream(64<<10, 1, all, faster("tls", 1.5), noGarbage),
-		stream(16<<10, 1, all, faster("tls", 1.2), noGarbage),
-		stream(1<<20, 4, all, faster("tcp", 0.4), faster("tls", 1.5), noGarbage),
-	}
-	// A Write of less than 128 KiB is one record, and one of up to 512 KiB is two of half its size.
-	for _, size := range []int{4 << 10, 32 << 10, 128 << 10, 256 << 10, 512 << 10} {
-		benchmarks = append(benchmarks, stream(size, 1, []link{rawTCP, plainTLS, ours}))
-	}
-	benchmarks = append(benchmarks, pipeBenchmarks(s, ids)...)
-	return append(benchmarks, ids.handshakes(s), ids.roundTrips(s), ids.memory(s),
-		Layered(s, "Layers", Layers(ids, full))), nil
+	return append([]harness.Benchmark{
+		stream(1<<20, 1, faster("tcp", 0.75), faster("tls", 2), noGarbage),
+		stream(64<<10, 1, faster("tls", 1.5), noGarbage),
+		stream(1<<20, 4, faster("tcp", 0.4), faster("tls", 1.5), noGarbage),
+	}, pipeBenchmarks(s, ids)...), nil
 }
 
 // transfer writes total bytes through each of so many connections at once.
-func (ids *Identities) transfer(l link, conns, size int, total int64) (_ harness.Sample, err error) {
+func (ids *Identities) transfer(connect connecter, conns, size int, total int64) (_ harness.Sample, err error) {
 	var from, to []net.Conn
 	defer func() {
 		for _, c := range append(from, to...) {
@@ -90,7 +116,7 @@ func (ids *Identities) transfer(l link, conns, size int, total int64) (_ harness
 		}
 	}()
 	for range conns {
-		a, b, err := l.connect(ids)
+		a, b, err := connect(ids)
 		if err != nil {
 			return nil, err
 		}
@@ -99,16 +125,11 @@ func (ids *Identities) transfer(l link, conns, size int, total int64) (_ harness
 	if err := pump(from, to, size, min(total, 32<<20)); err != nil {
 		return nil, err
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
 	got, err := harness.Work{Bytes: total * int64(conns)}.Here(func() error { return pump(from, to, size, total) })
-	if err != nil {
-		return nil, err
+	if err == nil {
+		got["allocs/write"] = got["allocs/op"] / (float64(total) / float64(size) * float64(conns))
 	}
-	runtime.ReadMemStats(&after)
-	writes := float64(total) / float64(size) * float64(conns)
-	got["allocs/write"] = float64(after.Mallocs-before.Mallocs) / writes
-	return got, nil
+	return got, err
 }
 
 // pump writes total bytes to each of from, in slices of size, and reads them from the to beside it.
@@ -141,120 +162,6 @@ func pump(from, to []net.Conn, size int, total int64) error {
 	return errors.Join(errs...)
 }
 
-// handshakes has both sides of a connection shake hands, the connection of TCP included.
-func (ids *Identities) handshakes(s *harness.Session) harness.Benchmark {
-	b := harness.Benchmark{Name: "Handshake", Goals: []harness.Goal{
-		{Variant: "impl=culvert", Peer: "impl=tls", Unit: "ns/op", Max: 1.2},
-	}}
-	for _, l := range []link{plainTLS, ours} {
-		b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + l.impl, Run: func() (harness.Sample, error) {
-			count := s.Size(500, 5)
-			return harness.Work{Ops: count}.Repeated(count, func() error {
-				from, to, err := l.connect(ids)
-				if err != nil {
-					return err
-				}
-				return errors.Join(RawConn(from).Close(), RawConn(to).Close())
-			})
-		}})
-	}
-	return b
-}
-
-// RawConn returns the connection below.
-func RawConn(c net.Conn) net.Conn {
-	if wrapped, ok := c.(interface{ NetConn() net.Conn }); ok {
-		return wrapped.NetConn()
-	}
-	return c
-}
-
-// roundTrips sends 100 bytes and waits for as many.
-func (ids *Identities) roundTrips(s *harness.Session) harness.Benchmark {
-	b := harness.Benchmark{Name: "RoundTrip/bytes=100", Goals: []harness.Goal{
-		{Variant: "impl=culvert", Peer: "impl=tls", Unit: "ns/op", Max: 1.05},
-	}}
-	for _, l := range []link{rawTCP, plainTLS, ours} {
-		b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + l.impl, Run: func() (harness.Sample, error) {
-			from, to, err := l.connect(ids)
-			if err != nil {
-				return nil, err
-			}
-			echoed := make(chan error, 1)
-			go func() {
-				defer RawConn(to).Close() //nolint:errcheck // what counts has been read
-				p := make([]byte, 100)
-				for {
-					if _, err := io.ReadFull(to, p); err != nil {
-						echoed <- err
-						return
-					}
-					if _, err := to.Write(p); err != nil {
-						echoed <- err
-						return
-					}
-				}
-			}()
-			p := make([]byte, 100)
-			count := s.Size(20_000, 100)
-			got, err := harness.Work{Ops: count}.Repeated(count, func() error {
-				if _, err := from.Write(p); err != nil {
-					return err
-				}
-				_, err := io.ReadFull(from, p)
-				return err
-			})
-			_ = RawConn(from).Close()
-			if end := <-echoed; err == nil && end == nil {
-				err = errors.New("the echo has not ended") // it does with an error
-			}
-			return got, err
-		}})
-	}
-	return b
-}
-
-// memory counts what connections take that have been busy and are idle.
-func (ids *Identities) memory(s *harness.Session) harness.Benchmark {
-	b := harness.Benchmark{
-		Name:  "Idle",
-		Goals: []harness.Goal{{Variant: "impl=culvert", Unit: "idle-bytes", Max: 64 << 10}},
-	}
-	for _, l := range []link{plainTLS, ours} {
-		b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + l.impl, Run: func() (harness.Sample, error) {
-			count := s.Size(200, 10)
-			var from, to []net.Conn
-			start, before := time.Now(), inUse()
-			var errs []error
-			for range count {
-				a, b, err := l.connect(ids)
-				if err != nil {
-					return nil, err
-				}
-				from, to = append(from, a), append(to, b)
-				errs = append(errs, pump(from[len(from)-1:], to[len(to)-1:], 1<<20, 8<<20))
-			}
-			got := harness.Timed(start, int64(count)*8<<20)
-			got["idle-bytes"] = (inUse() - before) / float64(2*count)
-			for _, c := range append(from, to...) {
-				errs = append(errs, RawConn(c).Close())
-			}
-			return got, errors.Join(errs...)
-		}})
-	}
-	return b
-}
-
-// inUse gives the memory of the heap and of stacks that is in use.
-func inUse() float64 {
-	var m runtime.MemStats
-	for range 3 { // free lists are given up after two
-		runtime.GC()
-	}
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc + m.StackInuse)
-}
-
 // NewIdentities makes new keys.
 func NewIdentities() (*Identities, error) {
 	_, client, err := ed25519.GenerateKey(rand.Reader)
@@ -269,12 +176,12 @@ func NewIdentities() (*Identities, error) {
 	fingerprint := func(k ed25519.PrivateKey) string {
 		return secureconn.Fingerprint(k.Public().(ed25519.PublicKey))
 	}
-	ids.Client = &secureconn.Config{Key: client, Peers: []string{fingerprint(server)}}
-	ids.Server = &secureconn.Config{Key: server, Peers: []string{fingerprint(client)}}
-	if ids.TLSClient, err = mutualTLS(client, server); err != nil {
+	ids.client = &secureconn.Config{Key: client, Peers: []string{fingerprint(server)}}
+	ids.server = &secureconn.Config{Key: server, Peers: []string{fingerprint(client)}}
+	if ids.tlsClient, err = mutualTLS(client, server); err != nil {
 		return nil, err
 	}
-	ids.TLSServer, err = mutualTLS(server, client)
+	ids.tlsServer, err = mutualTLS(server, client)
 	return ids, err
 }
 
@@ -299,58 +206,6 @@ func mutualTLS(own, peer ed25519.PrivateKey) (*tls.Config, error) {
 			return nil
 		},
 	}, nil
-}
-
-func connectTCP(*Identities) (from, to net.Conn, err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer listener.Close() //nolint:errcheck // nothing was written to it
-	if from, err = net.Dial("tcp", listener.Addr().String()); err != nil {
-		return nil, nil, err
-	}
-	to, err = listener.Accept()
-	return from, to, err
-}
-
-// connectTCPWithQueue bounds the send buffer as secureconn does.
-func connectTCPWithQueue(ids *Identities) (from, to net.Conn, err error) {
-	from, to, err = connectTCP(ids)
-	if err == nil {
-		err = from.(*net.TCPConn).SetWriteBuffer(256 << 10)
-	}
-	return from, to, err
-}
-
-func connectTLS(ids *Identities) (from, to net.Conn, err error) {
-	a, b, err := connectTCP(ids)
-	if err != nil {
-		return nil, nil, err
-	}
-	client, server := tls.Client(a, ids.TLSClient), tls.Server(b, ids.TLSServer)
-	return client, server, both(client.Handshake, server.Handshake)
-}
-
-// ConnectSecure connects two ends over loopback by package secureconn.
-func ConnectSecure(ids *Identities) (from, to net.Conn, err error) {
-	listener, err := secureconn.Listen("tcp", "127.0.0.1:0", ids.Server)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer listener.Close() //nolint:errcheck // nothing was written to it
-	err = both(func() error {
-		from, err = secureconn.Dial(context.Background(), "tcp", listener.Addr().String(), ids.Client)
-		return err
-	}, func() error {
-		accepted, err := listener.Accept()
-		if err != nil {
-			return err
-		}
-		to = accepted
-		return accepted.(*secureconn.Conn).Handshake()
-	})
-	return from, to, err
 }
 
 // both runs two functions at once.

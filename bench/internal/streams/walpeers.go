@@ -7,53 +7,27 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	tidwall "github.com/tidwall/wal"
-	etcd "go.etcd.io/etcd/server/v3/storage/wal"
-	"go.etcd.io/raft/v3/raftpb"
-	"go.uber.org/zap"
 
 	"culvert/internal/disk"
 	"culvert/wal"
 )
 
 // culvertJournal is package wal.
-type culvertJournal struct {
-	log  *wal.Log
-	data []byte // of the last entry that was read
-}
+type culvertJournal struct{ log *wal.Log }
 
 func openCulvert(options wal.Options) opener {
 	return func(dir string) (journal, error) {
 		log, _, err := wal.Open(dir, options)
-		return &culvertJournal{log: log}, err
+		return culvertJournal{log}, err
 	}
 }
 
-func (j *culvertJournal) append(entries [][]byte) error {
+func (j culvertJournal) append(entries [][]byte) error {
 	_, err := j.log.Append(context.Background(), entries...)
 	return err
 }
 
-func (j *culvertJournal) read(number int) (_ []byte, err error) {
-	j.data, err = j.log.Read(wal.LSN(number), j.data[:0])
-	return j.data, err
-}
-
-func (j *culvertJournal) sync() error { return j.log.Sync(context.Background()) }
-
-func (j *culvertJournal) close() error { return j.log.Close() }
-
-// culvertAsync is package wal, without waiting.
-type culvertAsync struct{ *culvertJournal }
-
-func openCulvertAsync(dir string) (journal, error) {
-	log, _, err := wal.Open(dir, wal.Options{Sync: wal.None})
-	return culvertAsync{&culvertJournal{log: log}}, err
-}
-
-func (j culvertAsync) append(entries [][]byte) error {
-	_, err := j.log.AppendAsync(context.Background(), entries...)
-	return err
-}
+func (j culvertJournal) close() error { return j.log.Close() }
 
 // pebbleJournal is a database of which only the log is used.
 type pebbleJournal struct{ db *pebble.DB }
@@ -104,7 +78,6 @@ func (quiet) Fatalf(format string, _ ...any) { panic(format) }
 type tidwallJournal struct {
 	log   *tidwall.Log
 	index uint64
-	batch tidwall.Batch
 }
 
 func openTidwall(sync bool) opener {
@@ -117,45 +90,16 @@ func openTidwall(sync bool) opener {
 }
 
 func (j *tidwallJournal) append(entries [][]byte) error {
-	if len(entries) == 1 {
-		j.index++
-		return j.log.Write(j.index, entries[0])
-	}
 	for _, entry := range entries {
 		j.index++
-		j.batch.Write(j.index, entry)
+		if err := j.log.Write(j.index, entry); err != nil {
+			return err
+		}
 	}
-	return j.log.WriteBatch(&j.batch)
+	return nil
 }
-
-func (j *tidwallJournal) read(number int) ([]byte, error) { return j.log.Read(uint64(number)) }
-
-func (j *tidwallJournal) sync() error { return j.log.Sync() }
 
 func (j *tidwallJournal) close() error { return j.log.Close() }
-
-// etcdJournal is the log of etcd, one Save for a group.
-type etcdJournal struct {
-	log   *etcd.WAL
-	index uint64
-	group []*raftpb.Entry
-}
-
-func openEtcd(dir string) (journal, error) {
-	log, err := etcd.Create(zap.NewNop(), dir, nil)
-	return &etcdJournal{log: log}, err
-}
-
-func (j *etcdJournal) append(entries [][]byte) error {
-	j.group = j.group[:0]
-	for _, entry := range entries {
-		j.index++
-		j.group = append(j.group, &raftpb.Entry{Data: entry, Index: &j.index})
-	}
-	return j.log.Save(&raftpb.HardState{}, j.group)
-}
-
-func (j *etcdJournal) close() error { return j.log.Close() }
 
 // floorJournal writes the bytes of a record of package wal into a file of zeros that are on the disk already, and syncs
 // them: what the disk can do at best.
@@ -176,7 +120,7 @@ func openFloor(dir string) (journal, error) {
 		return nil, err
 	}
 	file, err := in.Create("floor")
-	if err := firstOf(err, in.Close()); err != nil {
+	if err := errors.Join(err, in.Close()); err != nil {
 		return nil, err
 	}
 	zeros := make([]byte, 1<<20)

@@ -2,8 +2,11 @@ package streams
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -57,7 +60,7 @@ type studyJournal struct {
 	sync    bool
 	version uint64
 	header  [64]byte
-	lines   []byte
+	lines   bytes.Buffer
 }
 
 // studyEntry is what one line holds.
@@ -85,55 +88,39 @@ func (j *studyJournal) append(entries [][]byte) error {
 	if err := j.writeLines(entries); err != nil {
 		return err
 	}
-	if _, err := j.file.Seek(0, 0); err != nil {
-		return err
-	}
 	copy(j.header[:], fmt.Sprintf("{\"version\":%d}", j.version))
-	if _, err := j.file.Write(j.header[:]); err != nil {
-		return err
+	_, err1 := j.file.Seek(0, io.SeekStart)
+	_, err2 := j.file.Write(j.header[:])
+	_, err3 := j.file.Seek(0, io.SeekEnd)
+	err := errors.Join(err1, err2, err3)
+	if err == nil && j.sync {
+		err = j.file.Sync()
 	}
-	if _, err := j.file.Seek(0, 2); err != nil {
-		return err
-	}
-	if j.sync {
-		return j.file.Sync()
-	}
-	return nil
+	return err
 }
 
 func (j *studyJournal) writeLines(entries [][]byte) error {
-	var buffer *bufio.Writer
-	if j.way == throughBuffer {
-		buffer = bufio.NewWriter(j.file) // anew for each append, as in the study
+	var dst io.Writer = j.file
+	flush := func() error { return nil }
+	switch j.way {
+	case throughBuffer:
+		buffer := bufio.NewWriter(j.file) // anew for each append, as in the study
+		dst, flush = buffer, buffer.Flush
+	case atOnce:
+		j.lines.Reset()
+		dst, flush = &j.lines, func() error { _, err := j.lines.WriteTo(j.file); return err }
 	}
-	j.lines = j.lines[:0]
 	for _, value := range entries {
 		j.version++
 		line, err := json.Marshal(studyEntry{j.version, "key", value, time.Now()})
 		if err != nil {
 			return err
 		}
-		line = append(line, '\n')
-		switch j.way {
-		case throughBuffer:
-			_, err = buffer.Write(line)
-		case lineByLine:
-			_, err = j.file.Write(line)
-		case atOnce:
-			j.lines = append(j.lines, line...)
-		}
-		if err != nil {
+		if _, err := dst.Write(append(line, '\n')); err != nil {
 			return err
 		}
 	}
-	switch j.way {
-	case throughBuffer:
-		return buffer.Flush()
-	case atOnce:
-		_, err := j.file.Write(j.lines)
-		return err
-	}
-	return nil
+	return flush()
 }
 
 func (j *studyJournal) close() error { return j.file.Close() }
