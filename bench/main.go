@@ -175,8 +175,7 @@ func runWorkload(
 		return nil, err
 	}
 	raw := new(strings.Builder)
-	head := harness.HostFacts(ctx, opts.host)
-	raw.WriteString(head.String())
+	raw.WriteString(harness.HostFacts(ctx, opts.host))
 	for i, b := range benchmarks {
 		s.Say("benchmark %d of %d, %v after the start of %s", i+1, len(benchmarks), since(start), w.name)
 		results, err := harness.Measure(s, b, opts.roundsOf(w, b), io.MultiWriter(raw, stdout))

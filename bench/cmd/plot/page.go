@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -53,10 +54,11 @@ func figuresOf(request, results, below string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("there must be a topic and a directory of %s", results)
 	}
-	t, ok := topicNamed(words[0])
-	if !ok {
+	i := slices.IndexFunc(topics, func(t topic) bool { return t.name == words[0] })
+	if i < 0 {
 		return "", fmt.Errorf("there is no topic %q", words[0])
 	}
+	t := topics[i]
 	dirs := words[1:]
 	for i, dir := range dirs {
 		dirs[i] = filepath.Join(results, dir)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -38,7 +39,7 @@ func (t topic) picture(dir string) (picture, error) {
 	shown := &recording{}
 	var groups []group
 	for _, w := range t.works {
-		all, err := readWorkloads(dir, w.workloads)
+		all, err := readRecording(filepath.Join(dir, w.workload+".txt"))
 		if err != nil {
 			return picture{}, err
 		}
@@ -122,8 +123,8 @@ func (p picture) svg() []byte {
 		}
 	}
 	c := new(canvas)
-	fmt.Fprintf(&c.Buffer, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %[1]d %d\" "+
-		"font-family=\"Liberation Sans, Arial, Helvetica, sans-serif\">\n", width, height, height)
+	fmt.Fprintf(&c.Buffer, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "+
+		"viewBox=\"0 0 %[1]d %[2]d\" font-family=\"Liberation Sans, Arial, Helvetica, sans-serif\">\n", width, height)
 	c.fill("white", 0, 0, width, float64(height))
 	c.text(margin, margin+12, "start", 22, true, textColor, p.title)
 	c.text(margin, margin+38, "start", 13, false, quietColor, p.subtitle)
@@ -171,13 +172,14 @@ func (c *canvas) text(x, y float64, anchor string, size float64, isBold bool, co
 	if isBold {
 		weight = "bold"
 	}
-	fmt.Fprintf(&c.Buffer, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=%q font-size=\"%g\" font-weight=%q fill=%q>%s</text>\n",
-		x, y+0.36*size, anchor, size, weight, color, html.EscapeString(words))
+	fmt.Fprintf(&c.Buffer, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=%q font-size=\"%g\" font-weight=%q fill=%q>"+
+		"%s</text>\n", x, y+0.36*size, anchor, size, weight, color, html.EscapeString(words))
 }
 
 // fill paints a rectangle.
 func (c *canvas) fill(color string, x, y, width, height float64) {
-	fmt.Fprintf(&c.Buffer, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=%q/>\n", x, y, width, height, color)
+	fmt.Fprintf(&c.Buffer, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=%q/>\n",
+		x, y, width, height, color)
 }
 
 // bar draws a bar that begins at left, with its name before it and its value behind it.

@@ -78,8 +78,7 @@ func read(t *testing.T, parts ...string) []byte {
 
 // TestPicture has bars on one scale in each group, and room for the values behind them.
 func TestPicture(t *testing.T) {
-	mounts, _ := topicNamed("mounts")
-	p, err := mounts.picture(filepath.Join("testdata", "2026-01-31-example"))
+	p, err := topic{works: mounts}.picture(filepath.Join("testdata", "2026-01-31-example"))
 	if err != nil {
 		t.Fatal(err)
 	}

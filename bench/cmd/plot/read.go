@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"math"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -27,31 +25,17 @@ type sample struct {
 	values map[string]float64 // "ns/op": 1.4e+08
 }
 
-// readWorkloads reads what a directory has of workloads, which are given with blanks between. There may be nothing.
-func readWorkloads(dir, names string) (*recording, error) {
-	all := &recording{facts: map[string]string{}}
-	for name := range strings.FieldsSeq(names) {
-		r, err := readRecording(filepath.Join(dir, name+".txt"))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(all.facts, r.facts)
-		all.samples = append(all.samples, r.samples...)
-	}
-	return all, nil
-}
-
-// readRecording reads a file in the format of Go's benchmarks.
-func readRecording(name string) (_ *recording, err error) {
+// readRecording reads a file in the format of Go's benchmarks. A file that does not exist has no samples.
+func readRecording(name string) (*recording, error) {
+	r := &recording{facts: map[string]string{}}
 	file, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	r := &recording{facts: map[string]string{}}
 	lines := benchfmt.NewReader(file, name)
 	for lines.Scan() {
 		switch line := lines.Result().(type) {
@@ -61,27 +45,11 @@ func readRecording(name string) (_ *recording, err error) {
 			for _, c := range line.Config {
 				r.facts[c.Key] = string(c.Value)
 			}
-			s := sampleOf(line)
-			for unit, v := range s.values {
-				if !drawable(v) {
-					_, at := line.Pos()
-					return nil, fmt.Errorf("%s:%d: %g %s cannot be drawn", name, at, v, unit)
-				}
-			}
-			r.samples = append(r.samples, s)
+			r.samples = append(r.samples, sampleOf(line))
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, err
-	}
-	if len(r.samples) == 0 {
-		return nil, fmt.Errorf("%s has no samples", name)
-	}
-	return r, nil
+	return r, lines.Err()
 }
-
-// drawable reports whether a value is one that a program can have measured.
-func drawable(v float64) bool { return v == 0 || v >= 1e-12 && v <= 1e18 }
 
 func sampleOf(line *benchfmt.Result) sample {
 	base, parts := line.Name.Parts()
@@ -111,11 +79,6 @@ func (r *recording) filter(keep func(sample) bool) *recording {
 	return some
 }
 
-// of returns the samples of one benchmark.
-func (r *recording) of(name string) *recording {
-	return r.filter(func(s sample) bool { return s.name == name })
-}
-
 // where returns the samples whose names have these keys and values, given in turn.
 func (r *recording) where(pairs ...string) *recording {
 	return r.filter(func(s sample) bool {
@@ -125,14 +88,6 @@ func (r *recording) where(pairs ...string) *recording {
 			}
 		}
 		return true
-	})
-}
-
-// with returns the samples that have a value in a unit.
-func (r *recording) with(unit string) *recording {
-	return r.filter(func(s sample) bool {
-		_, ok := s.values[unit]
-		return ok
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -53,7 +54,7 @@ func (t topic) table(dirs []string) (string, error) {
 // column returns the cells of all lines for a directory, with "" for what was not measured.
 func (t topic) column(dir string, isCost bool) (title string, cells []string, err error) {
 	for _, w := range t.works {
-		all, err := readWorkloads(dir, w.workloads)
+		all, err := readRecording(filepath.Join(dir, w.workload+".txt"))
 		if err != nil {
 			return "", nil, err
 		}
@@ -93,7 +94,7 @@ func (w work) cell(r *recording, peer variant) string {
 // many times as much ours is.
 func (w work) costCell(r *recording, peer variant) string {
 	unit := "cpu-s/GiB"
-	if len(r.with("cpu-µs/op").samples) > 0 {
+	if len(r.values("cpu-µs/op")) > 0 {
 		unit = "cpu-µs/op"
 	}
 	ratio, ok := w.ratio(r, unit, peer)

@@ -1,5 +1,7 @@
 package main
 
+import "strings"
+
 // topic is a list of works that a page shows together.
 type topic struct {
 	name  string // in a page, and of the picture
@@ -9,12 +11,12 @@ type topic struct {
 
 // work is what Culvert and others do.
 type work struct {
-	title     string // in Markdown
-	workloads string // whose results have it
-	of        func(*recording) *recording
-	unit      string // of time or speed, or of what is allocated
-	ours      variant
-	peers     []variant // the limits of the machine last
+	title    string // in Markdown
+	workload string // whose results have it
+	of       func(*recording) *recording
+	unit     string // of time or speed, or of what is allocated
+	ours     variant
+	peers    []variant // the limits of the machine last
 }
 
 // variant is one way to do some work: its key in the results, and what readers know it by, in Markdown.
@@ -31,13 +33,11 @@ var topics = []topic{
 	{"packages", "Packages in a Go program", packages},
 }
 
-func topicNamed(name string) (topic, bool) {
-	for _, t := range topics {
-		if t.name == name {
-			return t, true
-		}
-	}
-	return topic{}, false
+// compared is a work whose peers are given last.
+func compared(
+	title, workload string, of func(*recording) *recording, unit string, ours variant, peers ...variant,
+) work {
+	return work{title, workload, of, unit, ours, peers}
 }
 
 // culvert is the variant of a command of culvert.
@@ -45,7 +45,9 @@ func culvert(command string) variant { return variant{"culvert", "`culvert " + c
 
 // samples selects those of a benchmark whose names have these keys and values, given in turn.
 func samples(benchmark string, pairs ...string) func(*recording) *recording {
-	return func(r *recording) *recording { return r.of(benchmark).where(pairs...) }
+	return func(r *recording) *recording {
+		return r.filter(func(s sample) bool { return s.name == benchmark }).where(pairs...)
+	}
 }
 
 var exports = []work{
@@ -53,41 +55,27 @@ var exports = []work{
 	exported("the same in the order of the table (`--ordered`)", "Export", "csv", "zstd", "psql | zstd -3 -T0 | age"),
 	exported("the same with gzip", "Parallel", "csv", "gzip", "psql | gzip | age"),
 	exported("the same as JSON Lines, zstd", "Parallel", "jsonl", "zstd", "psql, row_to_json | zstd | age"),
-	{
-		"8 tables of 375,000 such rows", "tables", samples("Tables"), "ns/op", culvert("export"),
-		[]variant{{"pg_dump", "`pg_dump -Fd -j 4`, gzip, not encrypted"}},
-	},
-	{
-		"a million rows of SQLite to plain CSV", "sqlite", samples("Export"), "ns/op", culvert("export"),
-		[]variant{{"sqlite3", "`sqlite3 -csv`"}},
-	},
+	compared("8 tables of 375,000 such rows", "tables", samples("Tables"), "ns/op", culvert("export"),
+		variant{"pg_dump", "`pg_dump -Fd -j 4`, gzip, not encrypted"}),
+	compared("a million rows of SQLite to plain CSV", "sqlite", samples("Export"), "ns/op", culvert("export"),
+		variant{"sqlite3", "`sqlite3 -csv`"}),
 }
 
 func exported(title, benchmark, format, compression, pipe string) work {
-	return work{
-		title, map[string]string{"Parallel": "parallel", "Export": "export"}[benchmark],
+	return compared(title, strings.ToLower(benchmark),
 		samples(benchmark, "source", "postgres", "format", format, "compression", compression), "ns/op",
-		culvert("export"),
-		[]variant{{"tools", "`" + pipe + "`"}},
-	}
+		culvert("export"), variant{"tools", "`" + pipe + "`"})
 }
 
+var oneFile = variant{"file", "`culvert export`, one file"}
+
 var parts = []work{
-	{
-		"3 million rows in parts of 16 MiB", "parts", samples("Parts", "size", "16MiB"), "ns/op",
-		culvert("export --part-size 16MiB"),
-		[]variant{{"file", "`culvert export`, one file"}},
-	},
-	{
-		"the same with a queue in the process", "workers", samples("Workers", "queue", "embedded"), "ns/op",
-		culvert("export --workers 1"),
-		[]variant{{"file", "`culvert export`, one file"}},
-	},
-	{
-		"the same by 4 processes with a fifth of a core each", "workers", samples("Workers", "limit", "fifth"), "ns/op",
-		culvert("worker"),
-		[]variant{{"one", "one such process"}},
-	},
+	compared("3 million rows in parts of 16 MiB", "parts", samples("Parts", "size", "16MiB"), "ns/op",
+		culvert("export --part-size 16MiB"), oneFile),
+	compared("the same with a queue in the process", "workers", samples("Workers", "queue", "embedded"), "ns/op",
+		culvert("export --workers 1"), oneFile),
+	compared("the same by 4 processes with a fifth of a core each", "workers", samples("Workers", "limit", "fifth"),
+		"ns/op", culvert("worker"), variant{"one", "one such process"}),
 }
 
 var loads = []work{
@@ -136,11 +124,9 @@ func pulled(title string, of func(*recording) *recording, peers ...variant) work
 var mounts = []work{
 	mounted("1 GiB read by `dd`, cold", samples("MountRead", "cache", "cold"), "MB/s", sshfs,
 		variant{"gofuse", "go-fuse, from memory"}),
-	{
-		"499 MB of CSV, read from an encrypted export", "fusefs", samples("MountDecrypt"), "MB/s",
+	compared("499 MB of CSV, read from an encrypted export", "fusefs", samples("MountDecrypt"), "MB/s",
 		variant{"culvert-decrypt", "`culvert mount --decrypt`"},
-		[]variant{{"tools", "`age -d | zstd -d` of a local file"}},
-	},
+		variant{"tools", "`age -d | zstd -d` of a local file"}),
 	mounted("`grep -r` in 10,000 files of 4 KiB", samples("MountGrep"), "ns/op", sshfs),
 	mounted("16,384 reads of 4 KiB at random, 16 threads", samples("MountRandom"), "reads/s", sshfs),
 	mounted("1 GiB written, and read on the other side", samples("MountWrite"), "MB/s", sshfs),
@@ -174,60 +160,30 @@ var packages = []work{
 	streamed("`secureconn`: 2 GiB over loopback, writes of 64 KiB", "1", "65536"),
 	streamed("the same, writes of 1 MiB", "1", "1048576"),
 	streamed("the same, four connections", "4", "1048576"),
-	{
-		"`wal`: durable entries of 128 bytes, 64 goroutines", "wal",
+	compared("`wal`: durable entries of 128 bytes, 64 goroutines", "wal",
 		samples("WAL", "sync", "each", "writers", "64", "group", ""), "ns/op",
-		variant{"culvert", "`wal`"},
-		[]variant{{"pebble", "Pebble's log"}},
-	},
-	{
-		"the same, one goroutine", "wal", samples("WAL", "sync", "each", "writers", "1", "group", ""), "ns/op",
-		variant{"culvert", "`wal`"},
-		[]variant{
-			{"pebble", "Pebble's log, in recycled space"},
-			{"tidwall", "`tidwall/wal`"},
-			{"floor", "a loop of pwrite and fdatasync"},
-		},
-	},
-	{
-		"`export`: 10,000 rows to a text file", "todos", samples("Todos"), "ns/op",
-		variant{"culvert", "`export`"},
-		[]variant{{"gorm-pooled", "GORM, pooled writer"}},
-	},
-	{
-		"allocations for it", "todos", samples("Todos"), "allocs/op",
-		variant{"culvert", "`export`"},
-		[]variant{{"gorm-pooled", "GORM, pooled writer"}},
-	},
-	{
-		"`export`: a million rows, CSV, gzip, encrypted", "cipherio", samples("Cipher", "rows", "1m"), "ns/op",
-		variant{"culvert", "`export`"},
-		[]variant{{"cipher", "`encoding/csv`, `compress/gzip`, `crypto/cipher`"}},
-	},
-	{
-		"`cipherio`: memory allocated for 10 million rows", "cipherio", samples("Cipher", "rows", "10m"), "B/op",
-		variant{"cipherio", "`cipherio`"},
-		[]variant{{"cipher", "`crypto/cipher`"}},
-	},
-	{
-		"`bytebuf`: write 5 bytes, take a string", "bytebuf", samples("Buffer", "bytes", "5"), "ns/op",
-		variant{"bytebuf", "`bytebuf.Buffer`"},
-		[]variant{{"bytes", "`bytes.Buffer`"}},
-	},
+		variant{"culvert", "`wal`"}, variant{"pebble", "Pebble's log"}),
+	compared("the same, one goroutine", "wal", samples("WAL", "sync", "each", "writers", "1", "group", ""), "ns/op",
+		variant{"culvert", "`wal`"}, variant{"pebble", "Pebble's log, in recycled space"},
+		variant{"tidwall", "`tidwall/wal`"}, variant{"floor", "a loop of pwrite and fdatasync"}),
+	compared("`export`: 10,000 rows to a text file", "todos", samples("Todos"), "ns/op",
+		variant{"culvert", "`export`"}, variant{"gorm-pooled", "GORM, pooled writer"}),
+	compared("allocations for it", "todos", samples("Todos"), "allocs/op",
+		variant{"culvert", "`export`"}, variant{"gorm-pooled", "GORM, pooled writer"}),
+	compared("`export`: a million rows, CSV, gzip, encrypted", "cipherio", samples("Cipher", "rows", "1m"), "ns/op",
+		variant{"culvert", "`export`"}, variant{"cipher", "`encoding/csv`, `compress/gzip`, `crypto/cipher`"}),
+	compared("`cipherio`: memory allocated for 10 million rows", "cipherio", samples("Cipher", "rows", "10m"), "B/op",
+		variant{"cipherio", "`cipherio`"}, variant{"cipher", "`crypto/cipher`"}),
+	compared("`bytebuf`: write 5 bytes, take a string", "bytebuf", samples("Buffer", "bytes", "5"), "ns/op",
+		variant{"bytebuf", "`bytebuf.Buffer`"}, variant{"bytes", "`bytes.Buffer`"}),
 }
 
 func sealed(title, op, procs string) work {
-	return work{
-		title, "agefile", samples("Age", "op", op, "from", "memory", "procs", procs), "MB/s",
-		variant{"culvert", "`agefile`"},
-		[]variant{{"age", "filippo.io/age"}, {"limit", "the cipher alone"}},
-	}
+	return compared(title, "agefile", samples("Age", "op", op, "from", "memory", "procs", procs), "MB/s",
+		variant{"culvert", "`agefile`"}, variant{"age", "filippo.io/age"}, variant{"limit", "the cipher alone"})
 }
 
 func streamed(title, connections, write string) work {
-	return work{
-		title, "secureconn", samples("Stream", "conns", connections, "write", write), "MB/s",
-		variant{"culvert", "`secureconn`"},
-		[]variant{{"tls", "`crypto/tls`"}, {"tcp", "TCP without encryption"}},
-	}
+	return compared(title, "secureconn", samples("Stream", "conns", connections, "write", write), "MB/s",
+		variant{"culvert", "`secureconn`"}, variant{"tls", "`crypto/tls`"}, variant{"tcp", "TCP without encryption"})
 }

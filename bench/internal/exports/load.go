@@ -40,22 +40,16 @@ func PrepareLoad(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	benchmarks := []harness.Benchmark{c.oneConnection(), c.severalConnections()}
-	tables, err := c.tables()
-	if err != nil {
-		return nil, err
+	for _, prepare := range []func() (harness.Benchmark, error){c.tables, c.copies, c.sqlite, c.mariaDB} {
+		b, err := prepare()
+		if err != nil {
+			return nil, err
+		}
+		if len(b.Variants) > 0 { // it has said what is missing
+			benchmarks = append(benchmarks, b)
+		}
 	}
-	benchmarks = append(benchmarks, tables)
-	copied, err := c.copies()
-	if err != nil {
-		return nil, err
-	}
-	benchmarks = append(benchmarks, copied...)
-	toSQLite, err := c.sqlite()
-	if err != nil {
-		return nil, err
-	}
-	toMariaDB, err := c.mariaDB()
-	return append(append(benchmarks, toSQLite), toMariaDB...), err
+	return benchmarks, nil
 }
 
 // newLoadCase exports a table.
@@ -148,6 +142,19 @@ func (f filling) by(key string, run func() (harness.Sample, error)) harness.Vari
 		}
 		return got, err
 	}}
+}
+
+// benchmark compares culvert with the tools of a database, and should take at most so many times as long.
+func (f filling) benchmark(name string, most float64, tools, culvert func() (harness.Sample, error)) harness.Benchmark {
+	return harness.Benchmark{
+		Name:     name,
+		Rotate:   true,
+		Variants: []harness.Variant{f.by("impl=tools", tools), f.by("impl=culvert", culvert)},
+		Goals: []harness.Goal{
+			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: most},
+			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
+		},
+	}
 }
 
 // orders is the table of the target, which statements make in an empty database.

@@ -53,23 +53,12 @@ func (c *loadCase) sqlite() (harness.Benchmark, error) {
 		},
 		tell: func() (string, error) { return sum(database) },
 	}
-	return harness.Benchmark{
-		Name:   fmt.Sprintf("Load/to=sqlite/rows=%d", rows),
-		Rotate: true,
-		Variants: []harness.Variant{
-			table.by("impl=tools", func() (harness.Sample, error) {
-				last := c.command("sqlite3", "-bail", database, ".import --csv --skip 1 /dev/stdin orders")
-				return c.Pipeline("", c.opened(file, last)...)
-			}),
-			table.by("impl=culvert", func() (harness.Sample, error) {
-				return c.Pipeline("", c.command(c.culvert, "load", "-i", c.identity, file, database, "orders"))
-			}),
-		},
-		Goals: []harness.Goal{
-			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 0.7},
-			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
-		},
-	}, nil
+	return table.benchmark(fmt.Sprintf("Load/to=sqlite/rows=%d", rows), 0.7, func() (harness.Sample, error) {
+		last := c.command("sqlite3", "-bail", database, ".import --csv --skip 1 /dev/stdin orders")
+		return c.Pipeline("", c.opened(file, last)...)
+	}, func() (harness.Sample, error) {
+		return c.Pipeline("", c.command(c.culvert, "load", "-i", c.identity, file, database, "orders"))
+	}), nil
 }
 
 // mariaTable is an empty table for the rows of orders. MariaDB has no time zone in a column.
@@ -81,14 +70,14 @@ const mariaQuery = `SELECT id, customer, title, amount, to_char(created AT TIME 
 	AS created, done::int, attributes, note FROM orders WHERE id <= %d`
 
 // mariaDB compares a load into MariaDB with its own tool, which makes "" of NULL.
-func (c *loadCase) mariaDB() ([]harness.Benchmark, error) {
+func (c *loadCase) mariaDB() (b harness.Benchmark, err error) {
 	if _, err := exec.LookPath("mariadb-import"); err != nil {
 		c.Say("MariaDB is not installed, and loads into it are not compared")
-		return nil, nil
+		return b, nil
 	}
 	server, err := c.MariaDB()
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	rows, file := c.Size(1_000_000, 10_000), filepath.Join(c.Dir, "maria.csv.zst.age")
 	query := fmt.Sprintf(mariaQuery, rows)
@@ -101,17 +90,17 @@ func (c *loadCase) mariaDB() ([]harness.Benchmark, error) {
 		os.Symlink("/dev/stdin", stdin),
 		empty(),
 	); err != nil {
-		return nil, err
+		return b, err
 	}
 	var printed lines
 	if err := printed.addOutput(c.exporter, c.opened(file, c.command("cat"))...); err != nil {
-		return nil, err
+		return b, err
 	}
 	load := []string{"load", "-i", c.identity, file, "mysql://root@localhost/bench", "orders"}
 	const sql = "SELECT count(*), sum(id), sum(char_length(title)), sum(amount) FROM orders"
 	wanted, err := c.command("psql", "-qAtF", "\t", "-c", sql+fmt.Sprintf(" WHERE id <= %d", rows)).Output()
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	table := filling{
 		size: printed.size, servers: []*harness.Tree{server.Tree}, prepare: empty, wanted: string(wanted),
@@ -120,22 +109,11 @@ func (c *loadCase) mariaDB() ([]harness.Benchmark, error) {
 			return string(found), err
 		},
 	}
-	return []harness.Benchmark{{
-		Name:   fmt.Sprintf("Load/to=mariadb/rows=%d", rows),
-		Rotate: true,
-		Variants: []harness.Variant{
-			table.by("impl=tools", func() (harness.Sample, error) {
-				last := c.in(server.Env, "mariadb-import", "--local", "--ignore-lines=1", "--fields-terminated-by=,",
-					`--fields-optionally-enclosed-by="`, "--fields-escaped-by=", "bench", stdin)
-				return c.Pipeline("", c.opened(file, last)...)
-			}),
-			table.by("impl=culvert", func() (harness.Sample, error) {
-				return c.Pipeline("", c.in(server.Env, c.culvert, load...))
-			}),
-		},
-		Goals: []harness.Goal{
-			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 1},
-			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
-		},
-	}}, nil
+	return table.benchmark(fmt.Sprintf("Load/to=mariadb/rows=%d", rows), 1, func() (harness.Sample, error) {
+		last := c.in(server.Env, "mariadb-import", "--local", "--ignore-lines=1", "--fields-terminated-by=,",
+			`--fields-optionally-enclosed-by="`, "--fields-escaped-by=", "bench", stdin)
+		return c.Pipeline("", c.opened(file, last)...)
+	}, func() (harness.Sample, error) {
+		return c.Pipeline("", c.in(server.Env, c.culvert, load...))
+	}), nil
 }

@@ -88,20 +88,20 @@ func (c *loadCase) filledTables(to []string, prepare func() error, servers ...*h
 
 // copies compares a copy of several tables to another server with pgcopydb. The tables exist, without indexes: neither
 // makes them.
-func (c *loadCase) copies() ([]harness.Benchmark, error) {
+func (c *loadCase) copies() (b harness.Benchmark, err error) {
 	program, err := exec.LookPath("pgcopydb")
 	if err != nil {
 		c.Say("pgcopydb is not installed, and culvert copy is not compared")
-		return nil, nil
+		return b, nil
 	}
 	other, err := c.Postgres(durable)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	schema := filepath.Join(c.Dir, "schema.sql")
 	dump := c.command("pg_dump", "-f", schema, "--section=pre-data", "-d", severalDatabase)
 	if err := c.Run(dump); err != nil {
-		return nil, err
+		return b, err
 	}
 	prepare := func() error {
 		if err := c.sql(other.Env, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public"); err != nil {
@@ -114,7 +114,7 @@ func (c *loadCase) copies() ([]harness.Benchmark, error) {
 	work := filepath.Join(c.Dir, "pgcopydb")
 	tables, err := c.filledTables(other.Env, prepare, other.Tree, c.database)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	culvert := func(more ...string) func() (harness.Sample, error) {
 		return func() (harness.Sample, error) {
@@ -122,7 +122,7 @@ func (c *loadCase) copies() ([]harness.Benchmark, error) {
 			return c.Pipeline("", c.command(c.culvert, append(append(args, more...), "postgres:"+into)...))
 		}
 	}
-	return []harness.Benchmark{{
+	return harness.Benchmark{
 		Name:   fmt.Sprintf("Copy/to=postgres/tables=%d", severalTables),
 		Rotate: true,
 		Variants: []harness.Variant{
@@ -139,5 +139,5 @@ func (c *loadCase) copies() ([]harness.Benchmark, error) {
 			{Variant: "impl=culvert-unverified", Peer: "impl=pgcopydb", Unit: "ns/op", Max: 1},
 			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
 		},
-	}}, nil
+	}, nil
 }

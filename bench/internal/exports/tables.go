@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"culvert/bench/internal/harness"
 )
@@ -85,18 +86,12 @@ func (c *tablesCase) check() error {
 		return err
 	}
 	const atEnd = 3 // \. and two empty lines
-	files, err := filepath.Glob(filepath.Join(dir, "*.dat.gz"))
+	out, err := c.command("sh", "-c", `gzip -dc "$0"/*.dat.gz | wc -l`, dir).Output()
+	if got := strings.TrimSpace(string(out)); err == nil && got != strconv.Itoa(c.rows+atEnd*severalTables) {
+		err = fmt.Errorf("pg_dump gives %s lines", got)
+	}
 	if err != nil {
 		return err
-	}
-	dumped := lines{count: -atEnd * len(files)}
-	for _, file := range files {
-		if err := dumped.addOutput(c.exporter, c.command("gzip", "-dc", file)); err != nil {
-			return err
-		}
-	}
-	if len(files) != severalTables || dumped.count != c.rows {
-		return fmt.Errorf("pg_dump gives %d files with %d rows", len(files), dumped.count)
 	}
 	if err := settleAll(dir); err != nil {
 		return err

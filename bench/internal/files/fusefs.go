@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"culvert/bench/internal/harness"
 )
@@ -20,7 +19,7 @@ type mounts struct {
 	fileMount string // the program that mounts a file from memory
 	server    *fileServer
 	sshd      *sshd  // nil if there is none
-	readAhead string // KiB that culvert mount has the kernel read ahead; "" if this program may not say it
+	readAhead []byte // KiB that the kernel reads ahead for culvert mount, in decimal
 
 	culvertMount, culvertWritable, decrypting, sshfs, inMemory mountable
 }
@@ -63,9 +62,6 @@ func PrepareFusefs(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	m.kinds()
-	if err := m.findReadAhead(); err != nil {
-		return nil, err
-	}
 	benchmarks := []harness.Benchmark{
 		m.cold("large", large), m.warm("large", large), m.random("large", large), m.list(files), m.grep(files),
 		m.write("large", large),
@@ -120,23 +116,6 @@ func (m *mounts) kinds() {
 // identityFile is culvert's own identity, which all encryption is to.
 func (m *mounts) identityFile() string { return filepath.Join(m.config, "culvert", "identity.txt") }
 
-// findReadAhead asks the kernel how far it reads ahead for culvert mount.
-func (m *mounts) findReadAhead() error {
-	if os.Getuid() != 0 {
-		m.Say("gofuse has the kernel's own read-ahead, since only root may raise it")
-		return nil
-	}
-	_, err := m.mounted(m.culvertMount, func(*mounted) (harness.Sample, error) {
-		text, err := os.ReadFile(m.readAheadFile())
-		m.readAhead = strings.TrimSpace(string(text))
-		return harness.Sample{}, err
-	})
-	if err == nil {
-		m.Say("culvert mount has the kernel read %s KiB ahead; gofuse gets the same", m.readAhead)
-	}
-	return err
-}
-
 // besideSSHFS has sshfs, if it is there, and then others.
 func (m *mounts) besideSSHFS(others ...mountable) []mountable {
 	if m.sshd == nil {
@@ -179,7 +158,7 @@ func mountGoal(peer, unit string, least, most float64) harness.Goal {
 func (m *mounts) cold(name string, bytes int64) harness.Benchmark {
 	return harness.Benchmark{
 		Name: "MountRead/cache=cold",
-		Variants: m.variants(m.besideSSHFS(m.inMemory, m.culvertMount), func(on *mounted) (harness.Sample, error) {
+		Variants: m.variants(m.besideSSHFS(m.culvertMount, m.inMemory), func(on *mounted) (harness.Sample, error) {
 			if err := usePages(bytes); err != nil {
 				return nil, err
 			}

@@ -75,10 +75,8 @@ func (m *mounts) mounted(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, m.unmount(server)) }()
-	if what.readAhead {
-		if err := m.setReadAhead(); err != nil {
-			return nil, err
-		}
+	if err := m.alignReadAhead(what); err != nil {
+		return nil, err
 	}
 	if got, err = work(server); err != nil {
 		return nil, err
@@ -177,14 +175,15 @@ func mountDevice(dir string) string {
 	return ""
 }
 
-// readAheadFile is where the kernel has the read-ahead of the mount, in KiB.
-func (m *mounts) readAheadFile() string {
-	return filepath.Join("/sys/class/bdi", mountDevice(m.at), "read_ahead_kb")
-}
-
-func (m *mounts) setReadAhead() error {
-	if m.readAhead == "" {
-		return nil
+// alignReadAhead notes how far the kernel reads ahead in a mount of culvert, and has it read as far for a peer, which
+// only root may do.
+func (m *mounts) alignReadAhead(what mountable) (err error) {
+	file := filepath.Join("/sys/class/bdi", mountDevice(m.at), "read_ahead_kb")
+	switch {
+	case what.announces:
+		m.readAhead, err = os.ReadFile(file)
+	case what.readAhead && os.Getuid() == 0:
+		err = os.WriteFile(file, m.readAhead, 0)
 	}
-	return os.WriteFile(m.readAheadFile(), []byte(m.readAhead), 0)
+	return err
 }

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 
 	"culvert/bench/internal/harness"
+	"culvert/internal/testkit"
 )
 
 // sshCipher is the fastest that OpenSSH has on machines with AES in hardware.
@@ -76,7 +75,7 @@ func newSSH(s *harness.Session) (*sshServer, error) {
 
 // sshd is a server that runs all the time.
 type sshd struct {
-	port int
+	port string
 	tree *harness.Tree
 }
 
@@ -85,20 +84,15 @@ func (h *sshServer) serve(where func(*exec.Cmd) *exec.Cmd, host string) (*sshd, 
 	if h == nil {
 		return nil, nil
 	}
-	// A port that nobody has now: sshd does not say which one it took.
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ports, err := testkit.ReservePorts(1)
 	if err != nil {
-		return nil, err
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
 		return nil, err
 	}
 	h.ports++
 	config := filepath.Join(h.dir, fmt.Sprint("config", h.ports))
-	text := fmt.Sprintf("Port %d\nListenAddress %s\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\n"+
+	text := fmt.Sprintf("Port %s\nListenAddress %s\nHostKey %s/host\nAuthorizedKeysFile %s/user.pub\n"+
 		"PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n",
-		port, host, h.dir, h.dir)
+		ports[0], host, h.dir, h.dir)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -124,13 +118,13 @@ func (h *sshServer) serve(where func(*exec.Cmd) *exec.Cmd, host string) (*sshd, 
 	if err != nil || !strings.HasPrefix(said, "Server listening") {
 		return nil, errors.Join(fmt.Errorf("sshd does not listen: %q", said), err)
 	}
-	return &sshd{port, tree}, nil
+	return &sshd{ports[0], tree}, nil
 }
 
 // options are those of ssh and of scp.
 func (h *sshServer) options(to *sshd) []string {
 	return []string{
-		"-F", "none", "-o", "IdentityFile=" + filepath.Join(h.dir, "user"), "-o", "Port=" + strconv.Itoa(to.port),
+		"-F", "none", "-o", "IdentityFile=" + filepath.Join(h.dir, "user"), "-o", "Port=" + to.port,
 		"-o", "IdentitiesOnly=yes", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", "-o", "StrictHostKeyChecking=no",
 		"-o", "UserKnownHostsFile=/dev/null", "-o", "Ciphers=" + sshCipher,
 	}

@@ -3,44 +3,44 @@ package harness
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// facts say where and with what samples were taken: keys and values, in the form of Go's benchmarks.
-type facts struct{ lines []string }
-
-func (f *facts) add(key, value string) {
-	if value != "" {
-		f.lines = append(f.lines, key+": "+value)
+// HostFacts describes this machine under the given name, and the peers that are installed on it, in the form of Go's
+// benchmarks: they say where and with what samples were taken.
+func HostFacts(ctx context.Context, name string) string {
+	var facts strings.Builder
+	add := func(key, value string) {
+		if value != "" {
+			facts.WriteString(key + ": " + value + "\n")
+		}
 	}
-}
-
-func (f *facts) String() string { return strings.Join(f.lines, "\n") + "\n" }
-
-// HostFacts describes this machine under the given name, and the peers that are installed on it.
-func HostFacts(ctx context.Context, name string) *facts {
-	f := new(facts)
-	f.add("goos", runtime.GOOS)
-	f.add("goarch", runtime.GOARCH)
-	f.add("cpu", valueIn("/proc/cpuinfo", "model name"))
-	f.add("host", name)
-	f.add("cores", fmt.Sprint(runtime.NumCPU())) // of this run; the machine may have more
-	f.add("cpus", valueIn("/proc/self/status", "Cpus_allowed_list"))
-	f.add("memory", valueIn("/proc/meminfo", "MemTotal"))
-	f.add("kernel", firstLine(ctx, "uname", "-sr"))
-	f.add("date", time.Now().UTC().Format(time.RFC3339))
-	f.add("go", runtime.Version())
-	f.add("filippo.io/age", moduleVersion("filippo.io/age"))
+	add("goos", runtime.GOOS)
+	add("goarch", runtime.GOARCH)
+	add("cpu", valueIn("/proc/cpuinfo", "model name"))
+	add("host", name)
+	add("cores", strconv.Itoa(runtime.NumCPU())) // of this run; the machine may have more
+	add("cpus", valueIn("/proc/self/status", "Cpus_allowed_list"))
+	add("memory", valueIn("/proc/meminfo", "MemTotal"))
+	add("kernel", firstLine(ctx, "uname", "-sr"))
+	add("date", time.Now().UTC().Format(time.RFC3339))
+	add("go", runtime.Version())
+	info, _ := debug.ReadBuildInfo()
+	for _, module := range info.Deps {
+		if module.Path == "filippo.io/age" {
+			add(module.Path, module.Version)
+		}
+	}
 	for _, peer := range []string{"psql", "pg_dump", "zstd", "gzip", "sqlite3", "rsync", "sshfs"} {
-		f.add(peer, firstLine(ctx, peer, "--version"))
+		add(peer, firstLine(ctx, peer, "--version"))
 	}
-	return f
+	return facts.String()
 }
 
 // valueIn gives the first value of a key in one of Linux's lists of "key : value", or "".
@@ -66,15 +66,4 @@ func firstLine(ctx context.Context, name string, args ...string) string {
 	}
 	line, _, _ := strings.Cut(string(out), "\n")
 	return strings.Trim(line, "* ")
-}
-
-// moduleVersion gives the version of a module that this program was built with, or "".
-func moduleVersion(path string) string {
-	info, _ := debug.ReadBuildInfo()
-	for _, module := range info.Deps {
-		if module.Path == path {
-			return module.Version
-		}
-	}
-	return ""
 }

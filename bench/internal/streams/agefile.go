@@ -57,33 +57,23 @@ func PrepareAgefile(s *harness.Session) ([]harness.Benchmark, error) {
 	}
 	file := encrypted.Bytes()
 
-	encrypt := []harness.Variant{
-		{Key: "impl=age", Run: func() (harness.Sample, error) {
-			return encryptWith(plaintext, func() (io.WriteCloser, error) { return age.Encrypt(io.Discard, recipient) })
-		}},
-		{Key: "impl=culvert", Run: func() (harness.Sample, error) {
-			return encryptWith(plaintext, func() (io.WriteCloser, error) {
-				return agefile.NewWriter(io.Discard, recipient)
-			})
-		}},
-		{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, sealChunk) }},
+	var benchmarks []harness.Benchmark
+	for _, procs := range []int{runtime.NumCPU(), 1} {
+		atLeast := [2]float64{1.0, 2.5} // times the speed of filippo.io/age
+		if procs > 1 {
+			atLeast = [2]float64{3.0, 8.0}
+		}
+		benchmarks = append(benchmarks,
+			ageBenchmark("encrypt", procs, atLeast[0], size, sealChunk,
+				encrypting(plaintext, func() (io.WriteCloser, error) { return age.Encrypt(io.Discard, recipient) }),
+				encrypting(plaintext, func() (io.WriteCloser, error) {
+					return agefile.NewWriter(io.Discard, recipient)
+				})),
+			ageBenchmark("decrypt", procs, atLeast[1], size, openChunk,
+				decrypting(file, func(src io.Reader) (io.Reader, error) { return age.Decrypt(src, identity) }),
+				decrypting(file, func(src io.Reader) (io.Reader, error) { return agefile.NewReader(src, identity) })))
 	}
-	decrypt := []harness.Variant{
-		{Key: "impl=age", Run: func() (harness.Sample, error) {
-			return decryptWith(file, size, func(src io.Reader) (io.Reader, error) { return age.Decrypt(src, identity) })
-		}},
-		{Key: "impl=culvert", Run: func() (harness.Sample, error) {
-			return decryptWith(file, size, func(src io.Reader) (io.Reader, error) {
-				return agefile.NewReader(src, identity)
-			})
-		}},
-		{Key: "impl=limit", Run: func() (harness.Sample, error) { return limit(size, openChunk) }},
-	}
-	cores := runtime.NumCPU()
-	return []harness.Benchmark{
-		ageBenchmark("encrypt", cores, 3.0, encrypt), ageBenchmark("encrypt", 1, 1.0, encrypt),
-		ageBenchmark("decrypt", cores, 8.0, decrypt), ageBenchmark("decrypt", 1, 2.5, decrypt),
-	}, nil
+	return benchmarks, nil
 }
 
 // memory gives so many bytes outside the Go heap.
@@ -96,59 +86,58 @@ func memory(s *harness.Session, size int) ([]byte, error) {
 	return p, nil
 }
 
-// ageBenchmark has each variant use so many cores.
-func ageBenchmark(op string, procs int, atLeast float64, variants []harness.Variant) harness.Benchmark {
+// ageBenchmark has each variant move size bytes of plaintext with so many cores.
+func ageBenchmark(
+	op string, procs int, atLeast float64, size int64, chunk func(chunks int) error, age, culvert func() (int64, error),
+) harness.Benchmark {
 	b := harness.Benchmark{
 		Name:  fmt.Sprintf("Age/op=%s/from=memory/procs=%d", op, procs),
 		Goals: []harness.Goal{{Variant: "impl=culvert", Peer: "impl=age", Unit: "MB/s", Min: atLeast}},
 	}
-	for _, v := range variants {
-		b.Variants = append(b.Variants, harness.Variant{Key: v.Key, Run: func() (harness.Sample, error) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-			return harness.Steady(v.Run)
-		}})
-	}
 	if procs > 1 {
 		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: "impl=limit", Unit: "MB/s", Min: 0.75})
 	}
+	add := func(impl string, move func() (int64, error)) {
+		b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + impl, Run: func() (harness.Sample, error) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+			return harness.Steady(func() (harness.Sample, error) {
+				return harness.Work{Bytes: size}.Here(func() error {
+					n, err := move()
+					if err == nil && n != size {
+						err = fmt.Errorf("moved %d bytes instead of %d", n, size)
+					}
+					return err
+				})
+			})
+		}})
+	}
+	add("age", age)
+	add("culvert", culvert)
+	add("limit", func() (int64, error) { return size, inParallel(int(size/chunkSize), chunk) })
 	return b
 }
 
-// encryptWith measures a writer, from its making to its Close.
-func encryptWith(plaintext []byte, open func() (io.WriteCloser, error)) (harness.Sample, error) {
-	return copied(int64(len(plaintext)), func() (int64, error) {
+// encrypting runs a writer, from its making to its Close.
+func encrypting(plaintext []byte, open func() (io.WriteCloser, error)) func() (int64, error) {
+	return func() (int64, error) {
 		w, err := open()
 		if err != nil {
 			return 0, err
 		}
 		n, err := io.Copy(w, bytes.NewReader(plaintext))
-		if err != nil {
-			return 0, err
-		}
-		return n, w.Close()
-	})
+		return n, errors.Join(err, w.Close())
+	}
 }
 
-// decryptWith measures a reader, from its making to its end.
-func decryptWith(file []byte, size int64, open func(io.Reader) (io.Reader, error)) (harness.Sample, error) {
-	return copied(size, func() (int64, error) {
+// decrypting runs a reader, from its making to its end.
+func decrypting(file []byte, open func(io.Reader) (io.Reader, error)) func() (int64, error) {
+	return func() (int64, error) {
 		r, err := open(bytes.NewReader(file))
 		if err != nil {
 			return 0, err
 		}
 		return io.Copy(onlyWriter{}, r)
-	})
-}
-
-// copied times work that must say that it has moved size bytes of plaintext.
-func copied(size int64, work func() (int64, error)) (harness.Sample, error) {
-	return harness.Work{Bytes: size}.Here(func() error {
-		n, err := work()
-		if err == nil && n != size {
-			err = fmt.Errorf("moved %d bytes instead of %d", n, size)
-		}
-		return err
-	})
+	}
 }
 
 // onlyWriter drops what is written to it. Unlike io.Discard it has no ReadFrom, which would read in small pieces.
@@ -156,48 +145,35 @@ type onlyWriter struct{}
 
 func (onlyWriter) Write(p []byte) (int, error) { return len(p), nil }
 
-// limit runs one goroutine for each of GOMAXPROCS, which together do chunk for all chunks of size bytes.
-func limit(size int64, work func(chunks int) error) (harness.Sample, error) {
+// inParallel has one goroutine for each of GOMAXPROCS, which together do work for so many chunks.
+func inParallel(chunks int, work func(chunks int) error) error {
 	workers := runtime.GOMAXPROCS(0)
-	chunks := int(size) / chunkSize
 	errs := make([]error, workers)
-	return harness.Work{Bytes: size}.Here(func() error {
-		var all sync.WaitGroup
-		for i := range workers {
-			all.Go(func() { errs[i] = work((chunks + i) / workers) })
-		}
-		all.Wait()
-		return errors.Join(errs...)
-	})
+	var all sync.WaitGroup
+	for i := range workers {
+		all.Go(func() { errs[i] = work((chunks + i) / workers) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 func sealChunk(chunks int) error {
 	aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize))
-	if err != nil {
-		return err
+	nonce, chunk := make([]byte, chacha20poly1305.NonceSize), make([]byte, chunkSize)
+	sealed := make([]byte, 0, chunkSize+chacha20poly1305.Overhead)
+	for range chunks {
+		aead.Seal(sealed, nonce, chunk, nil)
 	}
-	var nonce [chacha20poly1305.NonceSize]byte
-	chunk := make([]byte, chunkSize, chunkSize+aead.Overhead())
-	sealed := make([]byte, 0, cap(chunk))
-	for i := range chunks {
-		nonce[0], nonce[1] = byte(i), byte(i>>8)
-		aead.Seal(sealed, nonce[:], chunk, nil)
-	}
-	return nil
+	return err
 }
 
 func openChunk(chunks int) error {
 	aead, err := chacha20poly1305.New(make([]byte, chacha20poly1305.KeySize))
-	if err != nil {
-		return err
-	}
-	var nonce [chacha20poly1305.NonceSize]byte
-	sealed := aead.Seal(nil, nonce[:], make([]byte, chunkSize), nil)
+	nonce := make([]byte, chacha20poly1305.NonceSize)
+	sealed := aead.Seal(nil, nonce, make([]byte, chunkSize), nil)
 	chunk := make([]byte, 0, len(sealed))
-	for range chunks {
-		if _, err := aead.Open(chunk, nonce[:], sealed, nil); err != nil {
-			return err
-		}
+	for i := 0; i < chunks && err == nil; i++ {
+		_, err = aead.Open(chunk, nonce, sealed, nil)
 	}
-	return nil
+	return err
 }

@@ -72,29 +72,14 @@ func (r journalRun) measure(s *harness.Session, j journal) (harness.Sample, erro
 	each := max(1, s.Size(r.appends, 50*r.writers)/r.writers)
 	latencies := make([][]time.Duration, r.writers)
 	failures := make([]error, r.writers)
-	for w := range latencies {
-		latencies[w] = make([]time.Duration, 0, each)
-	}
 	entries := newEntries(r.group)
-	for range each / 20 {
-		if err := j.append(entries); err != nil {
-			return nil, err
-		}
+	if _, err := appendTo(j, entries, each/20); err != nil {
+		return nil, err
 	}
 	got, err := harness.Repeated(1, func() error {
 		var all sync.WaitGroup
 		for w := range r.writers {
-			all.Go(func() {
-				before := time.Now()
-				for range each {
-					if failures[w] = j.append(entries); failures[w] != nil {
-						return
-					}
-					now := time.Now()
-					latencies[w] = append(latencies[w], now.Sub(before))
-					before = now
-				}
-			})
+			all.Go(func() { latencies[w], failures[w] = appendTo(j, entries, each) })
 		}
 		all.Wait()
 		return errors.Join(failures...)
@@ -107,6 +92,21 @@ func (r journalRun) measure(s *harness.Session, j journal) (harness.Sample, erro
 	}
 	addPercentiles(got, slices.Concat(latencies...))
 	return got, nil
+}
+
+// appendTo appends a group of entries n times, and returns how long each append took.
+func appendTo(j journal, entries [][]byte, n int) ([]time.Duration, error) {
+	latencies := make([]time.Duration, 0, n)
+	before := time.Now()
+	for range n {
+		if err := j.append(entries); err != nil {
+			return nil, err
+		}
+		now := time.Now()
+		latencies = append(latencies, now.Sub(before))
+		before = now
+	}
+	return latencies, nil
 }
 
 // percentiles are those of the study, and of the tail.
@@ -170,7 +170,6 @@ func (r journalRun) turns(s *harness.Session, dir string, contenders []contender
 			return nil, err
 		}
 	}
-	took := make([]time.Duration, len(journals))
 	latencies := make([][]time.Duration, len(journals))
 	entries := newEntries(r.group)
 	turns := s.Size(r.appends, 5*turn) / turn
@@ -178,20 +177,12 @@ func (r journalRun) turns(s *harness.Session, dir string, contenders []contender
 	for n := range warmUp + turns {
 		for k := range journals {
 			i := (n + k) % len(journals) // each is behind each other once
-			start := time.Now()
-			before := start
-			for range turn {
-				if err := journals[i].append(entries); err != nil {
-					return nil, err
-				}
-				now := time.Now()
-				if n >= warmUp {
-					latencies[i] = append(latencies[i], now.Sub(before))
-				}
-				before = now
+			some, err := appendTo(journals[i], entries, turn)
+			if err != nil {
+				return nil, err
 			}
 			if n >= warmUp {
-				took[i] += before.Sub(start)
+				latencies[i] = append(latencies[i], some...)
 			}
 		}
 	}
@@ -200,7 +191,11 @@ func (r journalRun) turns(s *harness.Session, dir string, contenders []contender
 		if err := j.close(); err != nil {
 			return nil, err
 		}
-		samples[i] = harness.Sample{"ns/op": float64(took[i].Nanoseconds()) / float64(turns*turn*r.group)}
+		var took time.Duration
+		for _, latency := range latencies[i] {
+			took += latency
+		}
+		samples[i] = harness.Sample{"ns/op": float64(took.Nanoseconds()) / float64(turns*turn*r.group)}
 		addPercentiles(samples[i], latencies[i])
 	}
 	return samples, nil
