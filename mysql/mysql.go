@@ -94,10 +94,9 @@
 // table that is made has InnoDB in place of them.
 //
 // The server commits when a table is made, truncated or renamed. Therefore Truncate deletes the rows, in the
-// transaction, and Swap is Truncate, since nobody sees the table before it is committed. If the ledger has parts of the
-// same load, the rows stay, and the load goes on, with or without EachPart. A table is not cleared if a foreign key
-// would delete or change rows of another table too, or if it forbids to delete rows to which others refer. MariaDB
-// shows foreign keys only to users who may change the tables that have them.
+// transaction, and Swap is Truncate, since nobody sees the table before it is committed. A table is not cleared if a
+// foreign key would delete or change rows of another table too, or if it forbids to delete rows to which others refer.
+// MariaDB shows foreign keys only to users who may change the tables that have them.
 //
 // The server checks foreign keys row by row. If a table refers to itself, its rows are replaced, or put into it while
 // it is empty, without these checks, unless it has triggers. The sink then checks the keys of the table, and those that

@@ -68,6 +68,7 @@ type RowError struct {
 	Constraint string // that the row violates, or ""
 	Value      string // that the database refuses, shortened; "" with [Filling.Redact], or if not known
 	Code       string // of the database, such as an SQLSTATE
+	Dangling   bool   // a foreign key refers to a row that is not there
 	Err        error  // what the database says; with [Filling.Redact], only the meaning of the code
 }
 

@@ -49,13 +49,13 @@ type Filling struct {
 	// Loaders is how many loaders the caller can use. There may be fewer. Zero is one.
 	Loaders int
 
-	// Ledger is where parts are recorded; nil if they are not.
+	// Ledger is where parts are recorded; nil if they are not. With [Truncate] and [Swap], a load goes on only if the
+	// table has as many rows as the ledger says. Otherwise it forgets these parts, and begins anew.
 	Ledger *Ledger
 
 	// EachPart commits each part when it ends, so that a load that is interrupted can go on later. It requires a
 	// ledger, and that all rows are in parts. Others see the parts as they are committed, and may write into the table
-	// meanwhile. With [Truncate] and [Swap], a load goes on only if the table has as many rows as the ledger says.
-	// Otherwise it forgets these parts, and begins anew.
+	// meanwhile.
 	EachPart bool
 
 	// LockTimeout is how long each statement waits at most for locks of others. Zero is 10 seconds.

@@ -51,6 +51,14 @@
 // than a table and its indexes: see [CheckStatements]. Expressions in it can still call every function that the user of
 // the database may call.
 //
+// # Drivers
+//
+// What is the same for every database is here, and decided once: what a filling may be ([Filling.Check]), which columns
+// the rows have ([Target.Choose]), what becomes of the rows that the table and the ledger have ([Target.Look],
+// [Target.CheckExisting]), and in which order a table and its loaders may be used. The table of a database embeds a
+// [TableState], and its loader a [LoaderState]. These have the methods of [Table] and [Loader], and call those of
+// [Driver] and [LoaderDriver], which only execute: they find and count, add and commit.
+//
 // # Errors
 //
 // Besides the errors of this package, names that do not exist are a [*culvert/source.UnknownError], and errors of a
@@ -172,7 +180,8 @@ type Loader interface {
 	// [ErrUnconfirmed]. Without a ledger, nothing is recorded.
 	EndPart(p Part) error
 
-	// Close flushes, and ends the loader. It returns the number of rows since the last part ended.
+	// Close flushes, and ends the loader. It returns the number of rows since the last part ended. With
+	// [Filling.EachPart], it is an error if there are any.
 	Close() (rows int64, err error)
 }
 
@@ -206,8 +215,9 @@ type TextTable interface {
 	// KeepsText is true.
 	Format() format.Format
 
-	// KeepsText reports whether every column keeps its values of a text of whole rows in that format. Otherwise the
-	// rows must be decoded, and passed to Fit, which says what is wrong, if anything is. It is safe for concurrent use.
+	// KeepsText reports whether the database reads a text of whole rows in that format to its end, and every column
+	// keeps its values. Otherwise the rows must be decoded, and passed to Fit, which says what is wrong, if anything
+	// is. It is safe for concurrent use.
 	KeepsText(text []byte) bool
 }
 

@@ -54,6 +54,20 @@ func testColumns(t *testing.T, f *Fixture) {
 	load(t, filled, []string{"x", "1"}, []string{null, "2"})
 	commit(t, filled)
 	expect(t, f.read(t, "columns_t"), "1,d,x\n", "2,d,\n")
+
+	f.create(t, "computed_t", "id", "bigint", "twice",
+		"bigint GENERATED ALWAYS AS ("+f.Quote("id")+" * 2) STORED")
+	db := f.open(t)
+	_, err := db.Plan(t.Context(), "computed_t", sink.Filling{Columns: []string{"id", "twice"}})
+	if _, unknown := errors.AsType[*source.UnknownError](err); err == nil || unknown {
+		t.Errorf("a column that takes no values: %v", err)
+	}
+	filled = table(t, db, "computed_t", sink.Filling{})
+	load(t, filled, []string{"1"})
+	commit(t, filled)
+	if got := f.read(t, "computed_t"); len(got) != 1 || !strings.HasPrefix(got[0], "1") {
+		t.Errorf("the table has %q", got)
+	}
 }
 
 func testDiscard(t *testing.T, f *Fixture) {

@@ -32,6 +32,49 @@ func testMisuse(t *testing.T, f *Fixture) {
 	expect(t, f.read(t, "misuse_t"), "1\n")
 }
 
+// testLoaderMisuse uses loaders as nobody should: each call is refused, and so are all after it.
+func testLoaderMisuse(t *testing.T, f *Fixture) {
+	f.create(t, "loader_t", "id", "bigint", "a", f.Text)
+	db := f.open(t)
+	filled := table(t, db, "loader_t", sink.Filling{})
+	loader := filled.Loaders()[0]
+	for _, row := range [][]string{{"1"}, {"1", "a", "more"}} {
+		if err := loader.Load(batch(row)); err == nil {
+			t.Errorf("a row of %d values is taken", len(row))
+		}
+	}
+	err := loader.Load(batch([]string{"1", "a"}))
+	if err == nil {
+		t.Fatal("a loader that has failed takes rows")
+	}
+	for what, call := range map[string]func() error{
+		"Flush":   func() error { _, err := loader.Flush(); return err },
+		"Sum":     func() error { _, _, err := loader.Sum(); return err },
+		"EndPart": func() error { return loader.EndPart(sink.Part{Name: "a"}) },
+		"Close":   func() error { _, err := loader.Close(); return err },
+	} {
+		if again := call(); again != err {
+			t.Errorf("%s after an error: %v, want %v", what, again, err)
+		}
+	}
+	if again := filled.Commit(); !errors.Is(again, err) {
+		t.Errorf("Commit after an error of a loader: %v, want %v", again, err)
+	}
+	discard(t, filled)
+
+	filled = table(t, db, "loader_t", sink.Filling{})
+	load(t, filled, []string{"1", "a"})
+	loader = filled.Loaders()[0]
+	if _, err := loader.Close(); err == nil {
+		t.Error("a loader is closed twice")
+	}
+	if _, err := loader.Flush(); err == nil {
+		t.Error("a loader is flushed after Close")
+	}
+	commit(t, filled)
+	expect(t, f.read(t, "loader_t"), "1,a\n")
+}
+
 // testContradictions asks for what makes no sense. Every sink refuses the same, by [sink.Filling.Check].
 func testContradictions(t *testing.T, f *Fixture) {
 	f.create(t, "contradictions_t", "id", "bigint NOT NULL PRIMARY KEY")

@@ -55,6 +55,7 @@ func testConflict(t *testing.T, f *Fixture) {
 	for _, filling := range []sink.Filling{
 		{Conflict: sink.Update}, // without a key
 		{Key: []string{"id"}},   // without an update
+		{Conflict: sink.Update, Key: []string{"id", "id"}},
 		{Conflict: sink.Update, Key: []string{"a"}, Columns: columns},          // no key of the table
 		{Conflict: sink.Update, Key: []string{"id"}, Columns: []string{"a"}},   // not in the rows
 		{Conflict: sink.Update, Key: []string{"none"}, Columns: []string{"a"}}, // not in the table
@@ -63,6 +64,13 @@ func testConflict(t *testing.T, f *Fixture) {
 		if _, err := db.Table(t.Context(), "conflict_t", filling); err == nil {
 			t.Errorf("%+v is accepted", filling)
 		}
+	}
+	for _, key := range []string{"id", "none"} {
+		filling := sink.Filling{
+			Existing: sink.Append, Conflict: sink.Update, Key: []string{key}, Columns: []string{"a"},
+		}
+		_, err := db.Plan(t.Context(), "conflict_t", filling)
+		expectUnknown(t, err, "column", key)
 	}
 }
 
@@ -154,6 +162,22 @@ func testLedger(t *testing.T, f *Fixture) {
 	if _, err := db.Table(t.Context(), "ledger_t", sink.Filling{Ledger: &other}); !errors.Is(err, sink.ErrNotEmpty) {
 		t.Errorf("another load of the table: %v", err)
 	}
+	if f.Truncates {
+		again := sink.Filling{Ledger: ledger, Existing: sink.Truncate}
+		removing := sink.Filling{Ledger: &other, Existing: sink.Truncate}
+		goesOn, err := db.Plan(t.Context(), "ledger_t", again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if anew, err := db.Plan(t.Context(), "ledger_t", removing); err != nil || len(anew.Steps) <= len(goesOn.Steps) {
+			t.Errorf("what removes the rows has the steps %q, and what goes on %q, %v", anew.Steps, goesOn.Steps, err)
+		}
+		filled = table(t, db, "ledger_t", again)
+		expectLoaded(t, filled, "a", "b")
+		closeLoader(t, filled.Loaders()[0], 0)
+		commit(t, filled)
+		expect(t, f.read(t, "ledger_t"), "1\n", "2\n", "3\n")
+	}
 	for _, step := range []struct {
 		change string
 		want   error
@@ -196,6 +220,17 @@ func testEachPart(t *testing.T, f *Fixture) {
 	}
 	if _, ok := errors.AsType[*sink.RowError](err); !ok {
 		t.Errorf("a part with a repeated key: %v", err)
+	}
+	discard(t, filled)
+	expect(t, f.read(t, "parts_t"), "1\n", "2\n")
+
+	filled = table(t, db, "parts_t", filling)
+	first = filled.Loaders()[0]
+	if err := first.Load(batch([]string{"9"})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.Close(); err == nil {
+		t.Error("a loader is closed whose rows are in no part")
 	}
 	discard(t, filled)
 	expect(t, f.read(t, "parts_t"), "1\n", "2\n")

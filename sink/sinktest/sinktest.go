@@ -111,6 +111,7 @@ var parts = []struct {
 	{"RandomTexts", testRandomTexts, nil},
 	{"Text", testText, nil},
 	{"Misuse", testMisuse, nil},
+	{"LoaderMisuse", testLoaderMisuse, nil},
 	{"Contradictions", testContradictions, nil},
 	{"Canceled", testCanceled, nil},
 	{"Plan", testPlan, nil},

@@ -9,7 +9,6 @@ import (
 	"culvert/mysql/internal/catalog"
 	"culvert/mysql/internal/wire"
 	"culvert/sink"
-	"culvert/source"
 )
 
 // arrivals is the temporary table of rows that may be in conflict with others, or whose keys the sink checks part by
@@ -80,15 +79,6 @@ func (p *plan) mergeSQL() string {
 func (db *DB) checkKey(ctx context.Context, p *plan) error {
 	if p.Conflict != sink.Update {
 		return nil
-	}
-	var names []string
-	for _, c := range p.columns {
-		names = append(names, c.Name)
-	}
-	for _, key := range p.Key {
-		if !slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, key) }) {
-			return &source.UnknownError{What: "column", Name: key, Known: names}
-		}
 	}
 	found, err := db.conn.Query(ctx, 3, `SELECT INDEX_NAME, IFNULL(COLUMN_NAME, ''), IFNULL(SUB_PART, '')
 		FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND NON_UNIQUE = 0

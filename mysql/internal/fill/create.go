@@ -74,7 +74,7 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 			Column: source.Column{Name: c.Name, Type: c.Type}, Generated: c.Generated != "",
 		})
 	}
-	if p.columns, err = chosen(p.target, all, p.Columns); err != nil {
+	if p.columns, err = chosen(p.target, all, p.Filling); err != nil {
 		return err
 	}
 	left, err := p.withoutSequences()
@@ -116,12 +116,11 @@ func (p *plan) withoutSequences() (left []string, err error) {
 	return left, nil
 }
 
-// fillExisting has a table that exists be filled in place of one that is to be made: if it is empty and fits, or if the
-// ledger has parts of it.
+// fillExisting has a table that exists be filled in place of one that is to be made.
 func (db *DB) fillExisting(ctx context.Context, p *plan) error {
 	f := p.Filling
 	p.Create, p.later = nil, laterOf(f.Create)
-	if err := db.readLedger(ctx, p); err != nil || len(p.loaded) > 0 {
+	if err := db.readLedger(ctx, p); err != nil {
 		return err
 	}
 	if !p.target.Base {
@@ -131,19 +130,12 @@ func (db *DB) fillExisting(ctx context.Context, p *plan) error {
 	if err != nil {
 		return db.failed(ctx, p.target.String(), err)
 	}
+	p.rows = int64(len(found))
 	all, err := catalog.Columns(ctx, db.conn, p.target)
 	if err != nil {
 		return db.failed(ctx, p.target.String(), err)
 	}
-	var columns []sink.ExistingColumn
-	for _, c := range all {
-		columns = append(columns, sink.ExistingColumn{Name: c.Name, TakesValues: !c.Generated})
-	}
-	err = sink.CheckExisting(f, len(found) == 0, columns, strings.EqualFold)
-	if err != nil {
-		return fmt.Errorf("mysql: %s: %w", p.target, err)
-	}
-	return nil
+	return describe(p.target, all).CheckExisting(f, content{db, ctx, p})
 }
 
 // laterOf returns the foreign keys that [DB.Finish] adds.
@@ -211,7 +203,7 @@ func (t *table) make() error {
 		return err
 	}
 	var err error
-	t.columns, err = t.db.choose(t.ctx, t.target, t.Filling.Columns) // as the server has made them
+	t.columns, err = t.db.choose(t.ctx, t.target, t.Filling) // as the server has made them
 	return err
 }
 

@@ -119,7 +119,7 @@ func (l *loader) columnOf(c complaint) int {
 
 // rowError returns the error of a row of the rows that are in conflict, or of the piece that was sent.
 func (l *loader) rowError(c complaint, piece []byte, before int64) error {
-	row := &sink.RowError{Table: l.t.target.SQL(), Code: c.code}
+	row := &sink.RowError{Table: l.t.target.SQL(), Code: c.code, Dangling: c.code == codeNoParent}
 	message := c.message
 	if c.row == 0 {
 		c.row = c.rowInMessage()

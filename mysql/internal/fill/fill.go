@@ -26,7 +26,7 @@ type DB struct {
 	infile   bool // the server allows LOAD DATA LOCAL
 	packet   int  // the most bytes of a statement
 	redact   bool // errors have no values
-	open     *table
+	filler   sink.Filler
 }
 
 var (
@@ -108,9 +108,9 @@ func (db *DB) prepare(ctx context.Context) error {
 
 // ready prepares the connection for a filling.
 func (db *DB) ready(ctx context.Context, f sink.Filling) error {
-	switch {
-	case db.open != nil:
-		return errors.New("mysql: another table of the database is being filled")
+	switch err := db.filler.Idle(); {
+	case err != nil:
+		return err
 	case db.conn.Gone:
 		return fmt.Errorf("mysql: %w: the connection was closed", source.ErrUnavailable)
 	case ctx.Err() != nil:
@@ -162,10 +162,8 @@ func (db *DB) Clone(ctx context.Context) (sink.Sink, error) {
 }
 
 // Close discards the table that is being filled, and closes the connection.
-func (db *DB) Close() (err error) {
-	if db.open != nil {
-		err = db.open.Discard()
-	}
+func (db *DB) Close() error {
+	err := db.filler.Close()
 	if !db.conn.Gone {
 		db.conn.Close()
 	}

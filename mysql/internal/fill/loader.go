@@ -8,17 +8,12 @@ import (
 	"slices"
 	"strconv"
 
-	"culvert/format"
-	"culvert/internal/rowsum"
 	"culvert/mysql/internal/catalog"
 	"culvert/mysql/internal/wire"
 	"culvert/sink"
 	"culvert/sink/grammar"
 	"culvert/source"
 )
-
-// errClosed is the error of a loader that was closed.
-var errClosed = errors.New("mysql: the loader is closed")
 
 const (
 	// pieceSize is the text that is sent at once, unless a row is larger. More is not faster.
@@ -33,6 +28,7 @@ const (
 
 // loader is the one loader of a table.
 type loader struct {
+	sink.LoaderState
 	t    *table
 	w    writer
 	into string
@@ -43,11 +39,8 @@ type loader struct {
 
 	errorValues int // in the piece
 
-	taken int64 // rows since the last Flush, held or sent
-	rows  int64 // that the server has counted since the last part
-
-	closed bool
-	err    error
+	taken int64 // rows since the last Send, held or sent
+	rows  int64 // that the server has counted since then
 }
 
 func newLoader(t *table) *loader {
@@ -77,39 +70,8 @@ func (l *loader) start() int {
 	return len(insertSQL(l.into, l.t.columns))
 }
 
-func (l *loader) finish() {
-	l.piece = nil
-	if l.err == nil {
-		l.err = errClosed
-	}
-}
-
-// fail remembers an error, which all later calls return.
-func (l *loader) fail(err error) error {
-	if l.err == nil {
-		l.err = err
-	}
-	return err
-}
-
-// Load adds the rows of a batch.
-func (l *loader) Load(b *source.Batch) error {
-	if l.err != nil {
-		return l.err
-	}
-	if err := l.load(b); err != nil {
-		return l.fail(err)
-	}
-	return nil
-}
-
-func (l *loader) load(b *source.Batch) error {
-	if b.Columns() != len(l.t.columns) {
-		return fmt.Errorf("mysql: rows of %d columns, want %d", b.Columns(), len(l.t.columns))
-	}
-	if err := l.t.ctx.Err(); err != nil {
-		return fmt.Errorf("mysql: loading %s: %w", l.t.target, err)
-	}
+// Add adds the rows of a batch.
+func (l *loader) Add(b *source.Batch) error {
 	for row := range b.Rows() {
 		end := len(l.piece)
 		var err error
@@ -217,16 +179,11 @@ func (t *table) rowTooLarge(row int64, size int) error {
 	return &sink.RowError{Table: t.target.SQL(), Row: row, Code: "1153", Err: err}
 }
 
-// Flush sends the rows that are held.
-func (l *loader) Flush() (int64, error) {
-	if l.err != nil {
-		return 0, l.err
-	}
-	if err := l.send(); err != nil {
-		return 0, l.fail(err)
-	}
-	l.taken = 0
-	return l.rows, nil
+// Send sends the rows that are held.
+func (l *loader) Send() (rows int64, err error) {
+	err = l.send()
+	rows, l.rows, l.taken = l.rows, 0, 0
+	return rows, err
 }
 
 // merge adds the rows that have arrived in the temporary table.
@@ -240,43 +197,23 @@ func (l *loader) merge() error {
 	return l.warned(nil, 0)
 }
 
-// EndPart records a part.
-func (l *loader) EndPart(p sink.Part) error {
-	if _, err := l.Flush(); err != nil {
-		return err
-	}
-	if err := l.endPart(p); err != nil {
-		return l.fail(err)
-	}
-	return nil
+// Record adds a part to the ledger.
+func (l *loader) Record(p sink.Part) error {
+	l.t.last = p.Name
+	return l.t.db.record(l.t.ctx, l.t.plan, p)
 }
 
-func (l *loader) endPart(p sink.Part) error {
+// CommitPart adds the rows of a part, commits it, and begins the next transaction.
+func (l *loader) CommitPart() error {
 	t := l.t
-	if l.rows != p.Rows {
-		return &sink.CountError{Table: t.target.SQL(), Part: p.Name, Sent: p.Rows, Counted: l.rows}
-	}
-	l.rows = 0
-	if t.Ledger == nil {
-		return nil
-	}
-	if t.EachPart {
-		if err := l.merge(); err != nil {
-			return err
-		}
-	}
-	if err := t.db.record(t.ctx, t.plan, p); err != nil {
+	if err := l.merge(); err != nil {
 		return err
-	}
-	t.last = p.Name
-	if !t.EachPart {
-		return nil
 	}
 	if err := t.commit(); err != nil {
 		return err
 	}
 	if t.db.conn.Gone {
-		return l.t.db.lost(p)
+		return t.db.lost(t.last)
 	}
 	t.empty, t.last = false, ""
 	if t.arrives() {
@@ -288,41 +225,21 @@ func (l *loader) endPart(p sink.Part) error {
 }
 
 // lost is the error of a connection that was lost when a part was committed.
-func (db *DB) lost(p sink.Part) error {
+func (db *DB) lost(part string) error {
 	return &wire.LostError{
-		Text: "mysql: the connection was lost, after part " + strconv.Quote(p.Name) + " was committed",
+		Text: "mysql: the connection was lost, after part " + strconv.Quote(part) + " was committed",
 		Err:  io.ErrUnexpectedEOF,
 	}
 }
 
-// Sum reads the rows back: from the temporary table, or from the table if it had no others when the transaction began.
+// ReadBack reads the rows: from the temporary table, or from the table if it had no others when the transaction began.
 // Its snapshot shows none of others.
-func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
-	if _, err := l.Flush(); err != nil {
-		return 0, sink.Sum{}, err
-	}
+func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 	if !l.t.empty && !l.t.arrives() {
-		err := fmt.Errorf("mysql: %s has other rows too: %w", l.t.target, errors.ErrUnsupported)
-		return 0, sink.Sum{}, l.fail(err)
+		return 0, sum, fmt.Errorf("mysql: %s has other rows too: %w", l.t.target, errors.ErrUnsupported)
 	}
-	encoder, err := format.CSV{}.Encoder(l.t.sourceColumns())
-	if err != nil {
-		return 0, sink.Sum{}, l.fail(err)
-	}
-	var lines rowsum.Adder
-	var text []byte
-	err = l.read(func(b *source.Batch) (err error) {
-		if text, err = encoder.AppendRows(text[:0], b); err == nil {
-			lines.Line(text)
-			rows++
-		}
-		return err
-	})
-	if err != nil {
-		err = l.t.db.failed(l.t.ctx, "reading back "+l.t.target.String(), err)
-		return 0, sink.Sum{}, l.fail(err)
-	}
-	return rows, lines.Sum, nil
+	rows, sum, err = sink.SumOf(l.t.sourceColumns(), l.read)
+	return rows, sum, l.t.db.failed(l.t.ctx, "reading back "+l.t.target.String(), err)
 }
 
 // read calls use with each row.
@@ -371,16 +288,5 @@ func (l *loader) read(use func(b *source.Batch) error) (err error) {
 	}
 }
 
-// Close ends the loader.
-func (l *loader) Close() (int64, error) {
-	rows, err := l.Flush()
-	if err != nil {
-		return 0, err
-	}
-	if err := l.merge(); err != nil {
-		return 0, l.fail(err)
-	}
-	l.closed = true
-	l.finish()
-	return rows, nil
-}
+// Complete adds the rows that have arrived.
+func (l *loader) Complete() error { return l.merge() }

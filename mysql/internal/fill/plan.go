@@ -3,7 +3,6 @@ package fill
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +20,7 @@ type plan struct {
 	sink.Filling
 	target   catalog.Table
 	columns  []column
-	rows     int64 // that the table has, about
+	rows     int64 // that the table has: 0, or any other number; for Plan, about how many
 	loaded   []sink.Part
 	recorded [][]string // the loads and parts of the table in the ledger
 	clear    bool       // the existing rows are removed
@@ -38,9 +37,7 @@ type plan struct {
 func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan, error) {
 	p, err := db.plan(ctx, name, f)
 	if err == nil && p.Create == nil {
-		if err = db.look(ctx, p); err == nil {
-			err = db.checkRows(ctx, p, "")
-		}
+		err = db.foresee(ctx, p)
 	}
 	if err != nil {
 		return sink.Plan{}, err
@@ -113,139 +110,111 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*plan, err
 	if err := db.checkEngine(ctx, p.target); err != nil {
 		return nil, err
 	}
-	if p.columns, err = db.choose(ctx, p.target, f.Columns); err != nil {
+	if p.columns, err = db.choose(ctx, p.target, f); err != nil {
 		return nil, err
 	}
 	return p, db.checkKey(ctx, p)
 }
 
-// choose returns the columns with the given names, or all that are not generated. Letter case does not count.
-func (db *DB) choose(ctx context.Context, t catalog.Table, names []string) ([]column, error) {
+// describe returns a table with its columns for the decisions of the sink.
+func describe(t catalog.Table, all []catalog.Column) *sink.Target {
+	d := &sink.Target{Label: "mysql: " + t.String(), Equal: strings.EqualFold}
+	for _, c := range all {
+		d.Columns = append(d.Columns, sink.TableColumn{Column: c.Column, Computed: c.Generated})
+	}
+	return d
+}
+
+// choose returns the columns of the rows.
+func (db *DB) choose(ctx context.Context, t catalog.Table, f sink.Filling) ([]column, error) {
 	all, err := catalog.Columns(ctx, db.conn, t)
 	if err != nil {
 		return nil, db.failed(ctx, t.String(), err)
 	}
-	return chosen(t, all, names)
+	return chosen(t, all, f)
 }
 
 // chosen is choose for the columns of a table.
-func chosen(t catalog.Table, all []catalog.Column, names []string) ([]column, error) {
-	var chosen []column
-	if len(names) == 0 {
-		for _, c := range all {
-			if !c.Generated {
-				chosen = append(chosen, newColumn(c))
-			}
-		}
-		if len(chosen) == 0 {
-			return nil, fmt.Errorf("mysql: %s has no columns that take values", t)
-		}
-		return chosen, nil
+func chosen(t catalog.Table, all []catalog.Column, f sink.Filling) (columns []column, err error) {
+	places, err := describe(t, all).Choose(f)
+	if err == nil && len(places) == 0 {
+		err = fmt.Errorf("mysql: %s has no columns that take values", t)
 	}
-	for _, name := range names {
-		at := slices.IndexFunc(all, func(c catalog.Column) bool { return strings.EqualFold(c.Name, name) })
-		switch {
-		case at < 0:
-			unknown := &source.UnknownError{What: "column", Name: name}
-			for _, c := range all {
-				unknown.Known = append(unknown.Known, c.Name)
-			}
-			return nil, unknown
-		case all[at].Generated:
-			return nil, fmt.Errorf("mysql: %s: column %q is generated, and takes no values", t, name)
-		case slices.ContainsFunc(chosen, func(c column) bool { return c.Name == all[at].Name }):
-			return nil, fmt.Errorf("mysql: %s: column %q is named twice", t, name)
-		}
-		chosen = append(chosen, newColumn(all[at]))
+	for _, at := range places {
+		columns = append(columns, newColumn(all[at]))
 	}
-	return chosen, nil
+	return columns, err
 }
 
-// look reads the ledger, and decides what becomes of the rows that the table has.
+// look reads the ledger, and decides what becomes of the rows if they are to be replaced. Otherwise that is decided in
+// the transaction.
 func (db *DB) look(ctx context.Context, p *plan) error {
 	if err := db.readLedger(ctx, p); err != nil {
 		return err
 	}
 	var err error
-	if p.keys, err = db.keysToCheck(ctx, p); err != nil {
+	if p.keys, err = db.keysToCheck(ctx, p); err != nil || p.Existing <= sink.Append {
 		return err
 	}
-	if p.Existing != sink.Truncate && p.Existing != sink.Swap {
-		return nil
+	if err := db.decide(ctx, p, ""); err != nil || !p.clear {
+		return err
 	}
-	if len(p.loaded) > 0 {
-		if rows, err := db.count(ctx, p.target); err != nil || rows == p.own() {
-			return err
-		}
-		p.loaded = nil
-	}
-	p.clear = true
 	return db.checkReferences(ctx, p.target)
 }
 
-func (db *DB) count(ctx context.Context, t catalog.Table) (rows int64, err error) {
-	found, err := db.conn.Query(ctx, 1, "SELECT COUNT(*) FROM "+t.SQL())
-	if err == nil && len(found) != 1 {
-		err = wire.ErrAnswer
-	}
-	if err == nil {
-		rows, err = strconv.ParseInt(found[0][0], 10, 64)
-	}
-	return rows, db.failed(ctx, t.String(), err)
-}
-
-// checkRows refuses a table that must be empty and is not. The clause locks the rows that it looks at.
-func (db *DB) checkRows(ctx context.Context, p *plan, lock string) error {
-	doing := p.target.String()
+// decide decides what becomes of the rows that the table has. The clause locks the first of them, or their absence.
+func (db *DB) decide(ctx context.Context, p *plan, lock string) error {
 	found, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+p.target.SQL()+" LIMIT 1"+lock)
-	p.rows = 0
-	switch {
-	case err != nil:
-		return db.failed(ctx, doing, err)
-	case len(found) == 0:
-		return p.checkOwn()
+	if err != nil {
+		return db.failed(ctx, p.target.String(), err)
 	}
-	if len(p.loaded) > 0 && p.Existing <= sink.Append {
-		if p.rows, err = db.count(ctx, p.target); err != nil {
-			return err
-		}
-		return p.checkOwn()
+	p.rows = int64(len(found))
+	p.loaded, p.clear, err = describe(p.target, nil).Look(p.Filling, content{db, ctx, p})
+	return err
+}
+
+// content is what the table and the ledger have, as far as it is known.
+type content struct {
+	db  *DB
+	ctx context.Context
+	p   *plan
+}
+
+// Parts returns the parts of the load.
+func (c content) Parts() ([]sink.Part, error) { return c.p.loaded, nil }
+
+// Count counts the rows.
+func (c content) Count(most int64) (int64, error) {
+	if most == 0 || c.p.rows == 0 {
+		return c.p.rows, nil
 	}
-	found, err = db.conn.Query(ctx, 1, `SELECT GREATEST(1, IFNULL(TABLE_ROWS, 0)) FROM information_schema.TABLES
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, p.target.Database, p.target.Name)
+	return c.db.number(c.ctx, c.p.target, "SELECT COUNT(*) FROM "+c.p.target.SQL())
+}
+
+// number returns the number that a statement about a table finds.
+func (db *DB) number(ctx context.Context, t catalog.Table, sql string, parameters ...string) (n int64, err error) {
+	found, err := db.conn.Query(ctx, 1, sql, parameters...)
 	if err == nil && len(found) != 1 {
 		err = wire.ErrAnswer
 	}
 	if err == nil {
-		p.rows, err = strconv.ParseInt(found[0][0], 10, 64)
+		n, err = strconv.ParseInt(found[0][0], 10, 64)
 	}
-	if err != nil {
-		return db.failed(ctx, doing, err)
-	}
-	return p.checkOwn()
+	return n, db.failed(ctx, t.String(), err)
 }
 
-// checkOwn refuses a table that must have no rows except those of parts of the load, and has others or
-// lacks some of these.
-func (p *plan) checkOwn() error {
-	own := p.own()
-	switch {
-	case p.rows < own && (p.Existing == sink.Refuse || p.Existing == sink.Append && p.Conflict == sink.Fail):
-		return fmt.Errorf("mysql: %s: %w: it has %d rows, and the ledger %d", p.target, sink.ErrGone, p.rows, own)
-	case p.Existing != sink.Refuse || p.rows == own:
-		return nil
-	case len(p.loaded) == 0:
-		return fmt.Errorf("mysql: %s has rows: %w", p.target, sink.ErrNotEmpty)
+// foresee does what precedes the rows, as far as it changes nothing, and asks how many rows the table has.
+func (db *DB) foresee(ctx context.Context, p *plan) error {
+	err := db.look(ctx, p)
+	if err == nil && p.Existing <= sink.Append {
+		err = db.decide(ctx, p, "")
 	}
-	return fmt.Errorf("mysql: %s: %w: it has %d rows, and the ledger %d", p.target, sink.ErrNotEmpty, p.rows, own)
-}
-
-// own is the number of the rows of the parts that the ledger has.
-func (p *plan) own() (rows int64) {
-	for _, part := range p.loaded {
-		rows += part.Rows
+	if err == nil && p.rows > 0 {
+		p.rows, err = db.number(ctx, p.target, `SELECT GREATEST(1, IFNULL(TABLE_ROWS, 0))
+			FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`,
+			p.target.Database, p.target.Name)
 	}
-	return rows
+	return err
 }
 
 func (p *plan) sourceColumns() []source.Column {

@@ -155,7 +155,7 @@ func (t *table) checkKey(key foreignKeyOf, rows string) error {
 // noParent is the error of a key whose first column has a value that refers to no row.
 func (t *table) noParent(key foreignKeyOf, value string) error {
 	row := &sink.RowError{
-		Table: key.table.SQL(), Constraint: key.name, Code: codeNoParent,
+		Table: key.table.SQL(), Constraint: key.name, Code: codeNoParent, Dangling: true,
 		Err: fmt.Errorf("it refers to a row that %s does not have", key.to),
 	}
 	if len(key.columns) == 1 {

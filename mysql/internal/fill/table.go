@@ -27,6 +27,7 @@ const undoTimeout = 10 * time.Minute
 
 // table is a table that is being filled.
 type table struct {
+	sink.TableState
 	*plan
 	db     *DB
 	ctx    context.Context
@@ -34,7 +35,6 @@ type table struct {
 	loader *loader
 	made   bool   // it was made, and has no rows that are committed
 	last   string // the part that was recorded last in the transaction, or ""
-	ended  bool
 }
 
 // Table begins to fill a table: see [sink.Sink].
@@ -47,11 +47,9 @@ func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Tabl
 	if err := t.lock(); err != nil {
 		return nil, err
 	}
-	if err := t.begin(); err != nil {
-		return nil, errors.Join(err, t.undo())
+	if err := t.Begin(ctx, &db.filler, t, f, t.begin); err != nil {
+		return nil, err
 	}
-	t.loader = newLoader(t)
-	db.open = t
 	return t, nil
 }
 
@@ -76,9 +74,22 @@ func (t *table) lock() error {
 	return nil
 }
 
-// begin does what precedes the rows. The first statement of the transaction on the table must look at what is committed
-// now, and not at the snapshot, which later ones take.
+// begin does what precedes the rows.
 func (t *table) begin() error {
+	if err := t.beginTransaction(); err != nil {
+		return err
+	}
+	if err := t.checkColumns(); err != nil {
+		return err
+	}
+	t.loader = newLoader(t)
+	t.loader.Join(&t.TableState, t.loader)
+	return nil
+}
+
+// beginTransaction begins it, and decides what becomes of the rows that the table has. The first statement of the
+// transaction on the table must look at what is committed now, and not at the snapshot, which later ones take.
+func (t *table) beginTransaction() error {
 	doing := "beginning to fill " + t.target.String()
 	if t.Ledger != nil {
 		if err := t.db.makeLedger(t.ctx, t.Ledger); err != nil {
@@ -115,23 +126,25 @@ func (t *table) begin() error {
 			return err
 		}
 		t.empty = true
-		return t.checkColumns()
+		return nil
 	}
-	lock := ""
-	if t.Existing == sink.Refuse && len(t.loaded) == 0 {
-		lock = " LOCK IN SHARE MODE"
-	}
-	if err := t.db.checkRows(t.ctx, t.plan, lock); err != nil {
-		return err
+	if t.Existing <= sink.Append {
+		lock := ""
+		if t.Existing == sink.Refuse && len(t.loaded) == 0 {
+			lock = " LOCK IN SHARE MODE"
+		}
+		if err := t.db.decide(t.ctx, t.plan, lock); err != nil {
+			return err
+		}
 	}
 	t.empty = t.rows == 0
-	return t.checkColumns()
+	return nil
 }
 
 // checkColumns fails if the columns are no longer those of the plan. They do not change while the transaction has used
 // the table.
 func (t *table) checkColumns() error {
-	now, err := t.db.choose(t.ctx, t.target, t.Filling.Columns)
+	now, err := t.db.choose(t.ctx, t.target, t.Filling)
 	if err != nil {
 		return err
 	}
@@ -145,37 +158,24 @@ func (t *table) checkColumns() error {
 // Columns describes the values of the rows.
 func (t *table) Columns() []source.Column { return t.sourceColumns() }
 
-// Loaders returns the only loader.
-func (t *table) Loaders() []sink.Loader { return []sink.Loader{t.loader} }
-
 // Loaded returns the parts that the ledger has.
 func (t *table) Loaded() []sink.Part { return t.loaded }
 
-// Commit commits the transaction.
-func (t *table) Commit() error {
-	switch l := t.loader; {
-	case t.ended:
-		return errors.New("mysql: the filling of the table has ended")
-	case l.err != nil && l.err != errClosed:
-		return fmt.Errorf("mysql: the loader has failed: %w", l.err)
-	case !l.closed:
-		return errors.New("mysql: the loader is not closed")
-	case t.EachPart && l.rows > 0:
-		return fmt.Errorf("mysql: %d rows are in no part", l.rows)
-	}
+// Name is the name of the table.
+func (t *table) Name() string { return t.target.SQL() }
+
+// CommitRows commits the transaction.
+func (t *table) CommitRows() error {
 	err := t.commit()
 	if err == nil || errors.Is(err, sink.ErrUnconfirmed) {
 		t.made = false
 	}
-	return errors.Join(err, t.end())
+	return err
 }
 
 // commit commits the transaction. If the connection is lost meanwhile, it asks the ledger what has become of it.
 func (t *table) commit() error {
 	const doing = "committing"
-	if err := t.ctx.Err(); err != nil {
-		return fmt.Errorf("mysql: %s: %w", doing, err)
-	}
 	check := t.checkKeys
 	if t.Conflict == sink.Fail && t.arrives() {
 		check = t.checkArrivals
@@ -223,24 +223,12 @@ func (t *table) outcome() (committed bool, err error) {
 	}
 }
 
-// Discard undoes the transaction.
-func (t *table) Discard() error {
-	if t.ended {
-		return nil
+// End rolls back what is not committed, and frees the lock. If the connection is gone, or ends now, the server does the
+// same. The error is of a table that was made.
+func (t *table) End() error {
+	if t.loader != nil {
+		t.loader.piece = nil
 	}
-	return t.end()
-}
-
-func (t *table) end() error {
-	t.ended = true
-	t.db.open = nil
-	t.loader.finish()
-	return t.undo()
-}
-
-// undo rolls back what is not committed, and frees the lock. If the connection is gone, or ends now, the server does
-// the same. The error is of a table that was made.
-func (t *table) undo() error {
 	t.quietly(func() error { return t.db.conn.SetDeadline(time.Now().Add(undoTimeout)) })
 	t.quietly(func() error { return t.db.conn.Exec(context.Background(), "ROLLBACK") })
 	if t.arrives() {

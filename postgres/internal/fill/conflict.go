@@ -69,15 +69,15 @@ func (l *loader) expect() error {
 	ruled, err := l.s.one(l.t.ctx, ruledSQL, l.t.target.oid)
 	switch {
 	case err != nil:
-		return l.fail(l.s.failed(l.t.ctx, doing, err))
+		return l.s.failed(l.t.ctx, doing, err)
 	case ruled == "t":
-		return l.fail(fmt.Errorf("postgres: %s: a rule of it does something else instead of INSERT", doing))
+		return fmt.Errorf("postgres: %s: a rule of it does something else instead of INSERT", doing)
 	}
 	if err := l.s.exec(l.t.ctx, l.t.arrivalsSQL()); err != nil {
-		return l.fail(l.s.failed(l.t.ctx, doing, err))
+		return l.s.failed(l.t.ctx, doing, err)
 	}
 	if err := l.s.exec(l.t.ctx, "EXPLAIN "+l.t.mergeSQL()); err != nil {
-		return l.fail(l.s.failed(l.t.ctx, doing, err))
+		return l.s.failed(l.t.ctx, doing, err)
 	}
 	return nil
 }
@@ -99,11 +99,11 @@ func (l *loader) merge() error {
 	counting := "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, FORMAT JSON) " + l.t.mergeSQL() + " RETURNING NULL"
 	results, err := l.s.conn.Exec(l.t.ctx, counting).ReadAll()
 	if err != nil {
-		return l.fail(l.s.rowFailed(l.t.ctx, l.t.target, err))
+		return l.s.rowFailed(l.t.ctx, l.t.target, err)
 	}
 	m, err := countsOf(results)
 	if err != nil {
-		return l.fail(fmt.Errorf("postgres: adding rows to table %s: %w", l.t.target.name(), err))
+		return fmt.Errorf("postgres: adding rows to table %s: %w", l.t.target.name(), err)
 	}
 	counted := m.written
 	if l.t.keeps() {
@@ -113,12 +113,12 @@ func (l *loader) merge() error {
 		// A trigger may leave an update out that would change nothing.
 		same, err := l.unchanged()
 		if err != nil {
-			return l.fail(err)
+			return err
 		}
 		counted += same
 	}
 	if m.rows != l.arrived || counted != m.rows {
-		return l.fail(&sink.CountError{Table: l.t.target.name(), Sent: l.arrived, Counted: counted})
+		return &sink.CountError{Table: l.t.target.name(), Sent: l.arrived, Counted: counted}
 	}
 	l.merged = m
 	return nil

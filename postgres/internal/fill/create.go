@@ -80,12 +80,8 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 }
 
 // findExisting has a table that exists be filled in place of one that is to be made.
-func (s *session) findExisting(ctx context.Context, p *plan) error {
+func (s *session) findExisting(ctx context.Context, p *plan) (err error) {
 	f, sql := p.Filling, p.target.sql
-	parts, err := s.loaded(ctx, p)
-	if err != nil {
-		return err
-	}
 	p.Create = nil
 	if p.target, err = s.findTarget(ctx, sql); err != nil {
 		if isUnknown(err) { // it is an index, or a sequence
@@ -93,22 +89,10 @@ func (s *session) findExisting(ctx context.Context, p *plan) error {
 		}
 		return err
 	}
-	if err := s.check(ctx, p.target); err != nil || len(parts) > 0 {
+	if err := s.check(ctx, p.target); err != nil {
 		return err
 	}
-	rows, err := s.count(ctx, p.target, p.target.sql+" LIMIT 1")
-	if err != nil {
-		return err
-	}
-	var columns []sink.ExistingColumn
-	for _, c := range p.target.all {
-		columns = append(columns, sink.ExistingColumn{Name: c.Name, TakesValues: !c.generated})
-	}
-	err = sink.CheckExisting(f, rows == 0, columns, func(a, b string) bool { return a == b })
-	if err != nil {
-		return fmt.Errorf("postgres: table %s: %w", sql, err)
-	}
-	return nil
+	return p.target.describe().CheckExisting(f, content{s, ctx, f.Ledger, p.target})
 }
 
 func isUnknown(err error) bool {
@@ -127,7 +111,8 @@ func made(name string, d *source.Definition) (*target, error) {
 		return nil, fmt.Errorf("postgres: a table that is made keeps its name, which is %s, not %q", t.sql, name)
 	}
 	for _, c := range d.Columns {
-		t.all = append(t.all, column{source.Column{Name: c.Name, Type: c.Type}, c.Generated != ""})
+		column := source.Column{Name: c.Name, Type: c.Type}
+		t.all = append(t.all, sink.TableColumn{Column: column, Computed: c.Generated != ""})
 	}
 	return t, nil
 }

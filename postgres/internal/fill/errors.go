@@ -17,6 +17,7 @@ import (
 // Error codes of the server (errcodes.txt in its sources).
 const (
 	codeInvalidParameterValue = "22023"
+	codeForeignKey            = "23503"
 	codeUndefinedTable        = "42P01"
 	codeUndefinedObject       = "42704"
 	codeUndefinedFunction     = "42883"
@@ -75,7 +76,7 @@ var meanings = map[string]string{
 	"21000": "cardinality violation", "22001": "string data right truncation", "22003": "numeric value out of range",
 	"22007": "invalid datetime format", "22008": "datetime field overflow", "22021": "character not in repertoire",
 	"22P02": "invalid text representation", "22P04": "bad copy file format", "22P05": "untranslatable character",
-	"23502": "not null violation", "23503": "foreign key violation", "23505": "unique violation",
+	"23502": "not null violation", codeForeignKey: "foreign key violation", "23505": "unique violation",
 	"23514": "check violation", "23P01": "exclusion violation", codeDiskFull: "disk full", "P0001": "raise exception",
 	codeLockNotAvailable: "lock not available", codeDeadlock: "deadlock detected",
 }
@@ -95,7 +96,7 @@ func (s *session) rowFailed(ctx context.Context, t *target, err error) error {
 	}
 	row := &sink.RowError{
 		Table: t.name(), Column: refused.ColumnName, Constraint: refused.ConstraintName, Code: refused.Code,
-		Err: s.cause(refused),
+		Dangling: refused.Code == codeForeignKey, Err: s.cause(refused),
 	}
 	line, column, value := placeOf(refused.Where, t)
 	row.Line = line

@@ -22,8 +22,7 @@ var grace = 5 * time.Second
 type DB struct {
 	config  *pgconn.Config
 	session *session
-	filling *table // the table that is being filled, or nil
-	closed  bool
+	filler  sink.Filler
 }
 
 var (
@@ -51,7 +50,7 @@ func open(ctx context.Context, config *pgconn.Config) (*DB, error) {
 
 // Clone opens another connection to the same database.
 func (db *DB) Clone(ctx context.Context) (sink.Sink, error) {
-	if db.closed {
+	if db.filler.IsClosed() {
 		return nil, errDatabaseClosed
 	}
 	clone, err := open(ctx, db.config)
@@ -63,16 +62,11 @@ func (db *DB) Clone(ctx context.Context) (sink.Sink, error) {
 
 var errDatabaseClosed = sqlsource.Unavailable("postgres: the database is closed", nil)
 
-var errOpen = errors.New("postgres: another table is being filled; commit or discard it first")
-
 // begin begins a transaction, if no table is being filled. Between two, a session is idle for as long as others fill
 // theirs. If it was ended meanwhile, as idle_session_timeout does, another takes its place.
 func (db *DB) begin(ctx context.Context, f sink.Filling) error {
-	switch {
-	case db.filling != nil:
-		return errOpen
-	case db.closed:
-		return errDatabaseClosed
+	if err := db.filler.Idle(); err != nil {
+		return err
 	}
 	err := db.session.begin(ctx, f)
 	if ctx.Err() != nil || !errors.Is(err, source.ErrUnavailable) {
@@ -105,11 +99,7 @@ func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) error {
 
 // Close discards the table that is being filled, and closes the connection. It takes a few seconds at most.
 func (db *DB) Close() error {
-	var err error
-	if db.filling != nil {
-		err = db.filling.Discard()
-	}
+	err := db.filler.Close()
 	db.session.close()
-	db.closed = true
 	return err
 }

@@ -24,7 +24,7 @@ type guard struct {
 // nobody else can write into the table, and all sessions that could have written before are gone. If the server accepts
 // too few connections for that, one loader locks the table alone.
 func (t *table) beginGuard() error {
-	t.loaders = []*loader{t.newLoader(t.db.session)}
+	t.addLoader(t.db.session)
 	// The loaders must not take the last connection from the guard.
 	s, err := connect(t.ctx, t.db.config)
 	if t.alone = tooMany(err); t.alone != "" {

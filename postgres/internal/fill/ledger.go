@@ -68,16 +68,16 @@ func (s *session) knows(ctx context.Context, name string) (bool, error) {
 }
 
 // loaded returns the parts of the load that the ledger has.
-func (s *session) loaded(ctx context.Context, p *plan) ([]sink.Part, error) {
-	if p.Ledger == nil {
+func (s *session) loaded(ctx context.Context, ledger *sink.Ledger, t *target) ([]sink.Part, error) {
+	if ledger == nil {
 		return nil, nil
 	}
-	_, name := ledgerName(p.Ledger)
+	_, name := ledgerName(ledger)
 	if exists, err := s.knows(ctx, name); err != nil || !exists {
 		return nil, err
 	}
 	result := s.params(ctx, "SELECT part, row_count, row_sum FROM "+name+
-		" WHERE load = $1 AND table_name = $2 ORDER BY loaded_at, part", p.Ledger.Load, p.target.sql)
+		" WHERE load = $1 AND table_name = $2 ORDER BY loaded_at, part", ledger.Load, t.sql)
 	if result.Err != nil {
 		return nil, s.failed(ctx, "reading the ledger "+name, result.Err)
 	}
@@ -105,54 +105,29 @@ func (s *session) count(ctx context.Context, t *target, from string) (int64, err
 	return rows, nil
 }
 
-// rowsOf is the number of the rows of parts.
-func rowsOf(parts []sink.Part) (rows int64) {
-	for _, part := range parts {
-		rows += part.Rows
-	}
-	return rows
+// content is what a table and the ledger have.
+type content struct {
+	s      *session
+	ctx    context.Context
+	ledger *sink.Ledger
+	t      *target
 }
 
-// mustHaveLoaded returns the parts of the load that the ledger has, and fails if the table has not their rows. Other
-// rows may be there too, unless the filling refuses them.
-func (s *session) mustHaveLoaded(ctx context.Context, p *plan) ([]sink.Part, error) {
-	parts, err := s.loaded(ctx, p)
-	if err != nil || len(parts) == 0 {
-		return nil, err
+// Parts returns the parts of the load.
+func (c content) Parts() ([]sink.Part, error) { return c.s.loaded(c.ctx, c.ledger, c.t) }
+
+// Count counts the rows. A table from which others inherit has their rows too if it must have none.
+func (c content) Count(most int64) (int64, error) {
+	if most == 0 {
+		return c.s.count(c.ctx, c.t, c.t.sql+" LIMIT 1")
 	}
-	rows, err := s.count(ctx, p.target, p.target.only())
-	if err != nil {
-		return nil, err
-	}
-	var wrong error
-	switch known := rowsOf(parts); {
-	case rows < known && (p.Existing == sink.Refuse || p.Conflict == sink.Fail):
-		wrong = sink.ErrGone
-	case rows > known && p.Existing == sink.Refuse:
-		wrong = sink.ErrNotEmpty
-	default:
-		return parts, nil
-	}
-	return nil, fmt.Errorf("postgres: table %s: %w: it has %d rows, and the ledger %d",
-		p.target.sql, wrong, rows, rowsOf(parts))
+	return c.s.count(c.ctx, c.t, c.t.only())
 }
 
-// goesOn reports whether a table has exactly the rows of the parts that the ledger has of it. Only then they are
-// loaded: a table whose rows are replaced would else end without rows that the ledger still has.
-func (t *table) goesOn(s *session, of *target) (bool, error) {
-	t.loaded = nil
-	p := *t.plan
-	p.target = of
-	parts, err := s.loaded(t.ctx, &p)
-	if err != nil || len(parts) == 0 {
-		return false, err
-	}
-	rows, err := s.count(t.ctx, of, of.only())
-	if err != nil || rows != rowsOf(parts) {
-		return false, err
-	}
-	t.loaded = parts
-	return true, nil
+// look decides what becomes of the rows that a table has.
+func (s *session) look(ctx context.Context, p *plan, t *target) (err error) {
+	p.loaded, p.clear, err = t.describe().Look(p.Filling, content{s, ctx, p.Ledger, t})
+	return err
 }
 
 // record adds a part to the ledger.

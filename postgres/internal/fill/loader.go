@@ -19,6 +19,7 @@ const pieceSize = 256 << 10
 
 // loader adds rows by COPY.
 type loader struct {
+	sink.LoaderState
 	t       *table
 	s       *session
 	encoder format.Encoder
@@ -26,37 +27,32 @@ type loader struct {
 
 	running *feed   // the COPY that takes batches, or nil
 	sent    int64   // rows of batches in it
-	rows    int64   // that the server has counted since the last part ended
+	rows    int64   // that the server has counted since Send
 	arrived int64   // of the transaction, in the temporary table
 	merged  *merged // what became of them, or nil
-	err     error
-	closed  bool
 }
 
 var _ sink.TextLoader = (*loader)(nil)
 
-func (t *table) newLoader(s *session) *loader { return &loader{t: t, s: s} }
-
-var errClosed = errors.New("postgres: the loader is closed")
+// addLoader adds a loader with a session.
+func (t *table) addLoader(s *session) {
+	l := &loader{t: t, s: s}
+	l.Join(&t.TableState, l)
+	t.loaders = append(t.loaders, l)
+}
 
 // ready begins a transaction, if parts are committed and none is open.
 func (l *loader) ready() error {
 	switch {
-	case l.err != nil:
-		return l.err
-	case l.closed:
-		return errClosed
-	case l.t.ended:
-		return errEnded
 	case l.s.conn.IsClosed():
-		return l.fail(sqlsource.Unavailable("postgres: the connection is closed", nil))
+		return sqlsource.Unavailable("postgres: the connection is closed", nil)
 	case l.t.swap != nil && l.t.swap.done:
-		return l.fail(fmt.Errorf("postgres: table %s: %w", l.t.target.name(), errSwapped))
+		return fmt.Errorf("postgres: table %s: %w", l.t.target.name(), errSwapped)
 	case l.s.conn.TxStatus() != 'I':
 		return nil
 	}
 	if err := l.t.enter(l.s); err != nil {
-		return l.fail(err)
+		return err
 	}
 	l.arrived, l.merged = 0, nil
 	if l.t.Conflict != sink.Fail {
@@ -73,32 +69,23 @@ func (l *loader) takes() error {
 		return err
 	}
 	if l.merged != nil {
-		return l.fail(errMerged)
+		return errMerged
 	}
 	return nil
 }
 
-func (l *loader) fail(err error) error {
-	if l.err == nil {
-		l.err = err
-	}
-	return l.err
-}
-
-func (l *loader) Load(b *source.Batch) error {
+// Add adds the rows of a batch.
+func (l *loader) Add(b *source.Batch) error {
 	if l.running == nil {
 		if err := l.takes(); err != nil {
 			return err
 		}
 		l.running, l.sent = l.feed(), 0
 	}
-	if l.err != nil {
-		return l.err
-	}
 	if l.encoder == nil {
 		encoder, err := format.CSV{}.Encoder(l.t.columns)
 		if err != nil {
-			return l.fail(err)
+			return err
 		}
 		l.encoder = encoder
 	}
@@ -107,7 +94,7 @@ func (l *loader) Load(b *source.Batch) error {
 		if refused, is := errors.AsType[*sink.RowError](err); is {
 			refused.Row += l.sent
 		}
-		return l.fail(err)
+		return err
 	}
 	write := func(text []byte) ([]byte, error) {
 		_, err := l.running.w.Write(text)
@@ -119,13 +106,18 @@ func (l *loader) Load(b *source.Batch) error {
 	}
 	l.text = text
 	if err != nil {
-		return l.fail(cmp.Or(l.finish(), err)) // the error of the server says more
+		return cmp.Or(l.finish(), err) // the error of the server says more
 	}
 	l.sent += int64(b.Rows())
 	return nil
 }
 
+// LoadText adds the rows of a text.
 func (l *loader) LoadText(r io.Reader) error {
+	return l.Do(func() error { return l.loadText(r) })
+}
+
+func (l *loader) loadText(r io.Reader) error {
 	if err := l.finish(); err != nil {
 		return err
 	}
@@ -136,10 +128,10 @@ func (l *loader) LoadText(r io.Reader) error {
 	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.t.copySQL())
 	in.end()
 	if in.err != nil {
-		return l.fail(in.err)
+		return in.err
 	}
 	if err != nil {
-		return l.fail(l.s.rowFailed(l.t.ctx, l.t.target, err))
+		return l.s.rowFailed(l.t.ctx, l.t.target, err)
 	}
 	l.count(tag.RowsAffected())
 	return nil
@@ -197,18 +189,16 @@ func (l *loader) feed() *feed {
 func (l *loader) finish() error {
 	f := l.running
 	if f == nil {
-		return l.err
+		return nil
 	}
 	l.running = nil
 	_ = f.w.Close() // always nil
 	<-f.ended
 	switch {
 	case f.err != nil:
-		return l.fail(l.s.rowFailed(l.t.ctx, l.t.target, f.err))
-	case l.err != nil:
-		return l.err
+		return l.s.rowFailed(l.t.ctx, l.t.target, f.err)
 	case f.rows != l.sent:
-		return l.fail(&sink.CountError{Table: l.t.target.name(), Sent: l.sent, Counted: f.rows})
+		return &sink.CountError{Table: l.t.target.name(), Sent: l.sent, Counted: f.rows}
 	}
 	l.count(f.rows)
 	return nil
@@ -219,18 +209,15 @@ func (l *loader) count(rows int64) {
 	l.arrived += rows
 }
 
-func (l *loader) Flush() (int64, error) {
-	if l.closed && l.err == nil {
-		return 0, errClosed
-	}
-	err := l.finish()
-	return l.rows, err
+// Send ends the COPY that takes batches.
+func (l *loader) Send() (rows int64, err error) {
+	err = l.finish()
+	rows, l.rows = l.rows, 0
+	return rows, err
 }
 
-func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
-	if _, err := l.Flush(); err != nil {
-		return 0, sum, err
-	}
+// ReadBack has the server check what is deferred, and print the rows.
+func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 	if err := l.ready(); err != nil {
 		return 0, sum, err
 	}
@@ -240,17 +227,12 @@ func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
 		}
 	}
 	if err := l.checkDeferred(); err != nil {
-		return 0, sum, l.fail(err)
+		return 0, sum, err
 	}
 	if l.t.Conflict != sink.Fail {
-		rows, sum, err = l.sumMerged()
-	} else {
-		rows, sum, err = l.sumOwn()
+		return l.sumMerged()
 	}
-	if err != nil {
-		return 0, sink.Sum{}, l.fail(err)
-	}
-	return rows, sum, nil
+	return l.sumOwn()
 }
 
 // readBack has the server print the rows of a query, or of a table with its columns.
@@ -309,32 +291,16 @@ func (l *loader) ownSQL(own string) string {
 	return "SELECT " + list(l.t.columns) + " FROM " + l.t.target.sql + " WHERE " + own
 }
 
-func (l *loader) EndPart(p sink.Part) error {
-	rows, err := l.Flush()
-	if err != nil {
+// Record adds a part, which may have no rows, to the ledger.
+func (l *loader) Record(p sink.Part) error {
+	if err := l.ready(); err != nil {
 		return err
 	}
-	if err := l.ready(); err != nil { // a part may have no rows
-		return err
-	}
-	if rows != p.Rows {
-		return l.fail(&sink.CountError{Table: l.t.target.name(), Part: p.Name, Sent: p.Rows, Counted: rows})
-	}
-	if l.t.Ledger != nil {
-		if err := l.s.record(l.t.ctx, l.t.plan, p); err != nil {
-			return l.fail(err)
-		}
-	}
-	if l.t.EachPart {
-		if err := l.commitPart(); err != nil {
-			return l.fail(err)
-		}
-	}
-	l.rows = 0
-	return nil
+	return l.s.record(l.t.ctx, l.t.plan, p)
 }
 
-func (l *loader) commitPart() error {
+// CommitPart commits the transaction of a part.
+func (l *loader) CommitPart() error {
 	if l.t.Conflict != sink.Fail {
 		if err := l.merge(); err != nil {
 			return err
@@ -358,30 +324,20 @@ func (l *loader) checkDeferred() error {
 	return nil
 }
 
-func (l *loader) Close() (int64, error) {
-	if l.closed {
-		return 0, l.err
+// Complete adds the rows that may be in conflict with others.
+func (l *loader) Complete() error {
+	if l.t.Conflict == sink.Fail || l.t.EachPart {
+		return nil
 	}
-	rows, err := l.Flush()
-	switch {
-	case err != nil:
-	case l.t.EachPart && rows > 0:
-		err = l.fail(errors.New("postgres: each part is committed, but the last rows are in none"))
-	case l.t.Conflict != sink.Fail && !l.t.EachPart:
-		err = l.merge()
-	}
-	l.closed = true
-	return rows, err
+	return l.merge()
 }
 
 // end stops what is running. The caller does not use the loader meanwhile.
 func (l *loader) end() {
 	if f := l.running; f != nil {
-		_ = f.w.CloseWithError(errEnded) // always nil
+		_ = f.w.CloseWithError(io.ErrClosedPipe) // always nil
 		<-f.ended
 		l.running = nil
 	}
-	l.closed = true
-	_ = l.fail(errEnded)
 	l.text = nil
 }

@@ -2,8 +2,6 @@ package fill
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"strconv"
 
 	"culvert/sink"
@@ -20,6 +18,8 @@ type plan struct {
 	alone   string          // why there are not more loaders
 	omitted []string        // of the definition of a table that is made
 	later   []string        // of it, after its rows: see Finish
+	loaded  []sink.Part     // of the load, from earlier times
+	clear   bool            // the existing rows are removed
 }
 
 // lookAt finds the table and decides how it is filled. The table is not yet locked.
@@ -46,7 +46,7 @@ func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*pla
 			return nil, err
 		}
 	}
-	if f.Existing == sink.Truncate {
+	if p.Existing == sink.Truncate {
 		if err := s.mayTruncate(ctx, p); err != nil {
 			return nil, err
 		}
@@ -86,27 +86,24 @@ func aloneFor(f sink.Filling) string {
 }
 
 // choose looks up the columns of the rows and of the key.
-func (p *plan) choose() (err error) {
-	if p.columns, err = p.target.choose(p.Columns); err != nil {
-		return err
+func (p *plan) choose() error {
+	places, err := p.target.describe().Choose(p.Filling)
+	p.columns = nil
+	for _, at := range places {
+		p.columns = append(p.columns, p.target.all[at].Column)
 	}
-	if _, err = p.target.choose(p.Key); err != nil {
-		return err
-	}
-	for _, name := range p.Key {
-		if !slices.ContainsFunc(p.columns, func(c source.Column) bool { return c.Name == name }) {
-			return fmt.Errorf("postgres: table %s: the rows have no column %q, which is of the key", p.target.sql, name)
-		}
-	}
-	return nil
+	return err
 }
 
 // freezes reports whether rows can be written as VACUUM would leave them.
 func (p *plan) freezes() bool {
-	fresh := p.Existing == sink.Truncate || p.Create != nil || p.swap != nil && p.swap.alone
+	fresh := p.truncates() || p.Create != nil || p.swap != nil && p.swap.alone
 	return fresh && p.target.kind == "r" && p.Conflict == sink.Fail &&
 		!p.EachPart
 }
+
+// truncates reports whether the rows of the table are removed.
+func (p *plan) truncates() bool { return p.clear && p.swap == nil }
 
 // copySQL is the statement that adds rows.
 func (p *plan) copySQL() string {
@@ -152,7 +149,7 @@ func (p *plan) steps() []string {
 	} else {
 		steps = append(steps, lockSQL(p.target, p.lockMode()))
 	}
-	if p.Existing == sink.Truncate {
+	if p.truncates() {
 		steps = append(steps, truncateSQL(p.target))
 	}
 	if p.Conflict != sink.Fail {
@@ -185,15 +182,10 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	if err != nil {
 		return sink.Plan{}, err
 	}
-	switch {
-	case p.Create != nil:
-	case f.Existing == sink.Refuse:
-		_, err = db.session.mustBeEmpty(ctx, p)
-	case f.Existing == sink.Append:
-		_, err = db.session.mustHaveLoaded(ctx, p)
-	}
-	if err != nil {
-		return sink.Plan{}, err
+	if p.Create == nil && p.swap == nil {
+		if err := db.session.look(ctx, p, p.target); err != nil {
+			return sink.Plan{}, err
+		}
 	}
 	rows, err := strconv.ParseInt(p.target.rows, 10, 64)
 	if err != nil {

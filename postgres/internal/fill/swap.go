@@ -91,7 +91,7 @@ func (t *table) beginSwap() error {
 	if err != nil {
 		return err
 	}
-	t.loaders = []*loader{t.newLoader(first)}
+	t.addLoader(first)
 	if err := first.begin(t.ctx, t.Filling); err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (t *table) beginSwap() error {
 
 // beginAlone makes the new table in the transaction that fills and swaps it.
 func (t *table) beginAlone() error {
-	t.loaders = []*loader{t.newLoader(t.db.session)}
+	t.addLoader(t.db.session)
 	t.whole = true
 	return t.makeNew(t.db.session)
 }
@@ -141,12 +141,13 @@ func (t *table) makeNew(s *session) error {
 		if err := s.lock(t.ctx, t.target, "ROW EXCLUSIVE"); err != nil {
 			return err
 		}
-		if goesOn, err := t.goesOn(s, t.target); err != nil || goesOn {
+		if err := s.look(t.ctx, t.plan, t.target); err != nil || len(t.loaded) > 0 {
 			return err
 		}
 	}
 	if left == "" && t.Ledger != nil {
-		if t.swap.done, err = t.goesOn(s, old); err != nil || t.swap.done {
+		err := s.look(t.ctx, t.plan, old)
+		if t.swap.done = len(t.loaded) > 0; err != nil || t.swap.done {
 			return err
 		}
 	}

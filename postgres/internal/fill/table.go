@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,15 +13,14 @@ import (
 
 // table is a table that is being filled.
 type table struct {
+	sink.TableState
 	*plan
 	db      *DB
 	ctx     context.Context // of the caller
-	loaded  []sink.Part
 	loaders []*loader
 	guard   *guard // nil if one connection fills the table, or parts are committed
 	fit     fit
 	whole   bool // the loaders see no rows in the table except those that they have added
-	ended   bool
 }
 
 var (
@@ -32,22 +32,21 @@ var (
 // schema.table with both parts as they are, then as SQL reads it. It fills the table itself; tables that inherit from
 // it are locked with it, and keep their rows.
 func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Table, error) {
-	t, err := db.table(ctx, name, f)
+	p, err := db.reserve(ctx, name, f)
 	if err != nil {
-		if t != nil {
-			err = errors.Join(err, t.Discard())
-		} else {
-			db.session.rollback()
-		}
+		db.session.rollback()
+		return nil, err
+	}
+	t := &table{plan: p, db: db, ctx: ctx}
+	if err := t.Begin(ctx, &db.filler, t, p.Filling, t.begin); err != nil {
 		return nil, err
 	}
 	t.fit = newFit(t.plan)
-	db.filling = t
 	return t, nil
 }
 
-// table returns what has begun even with an error.
-func (db *DB) table(ctx context.Context, name string, f sink.Filling) (*table, error) {
+// reserve plans the filling, makes what it needs in transactions of their own, and keeps other loads out.
+func (db *DB) reserve(ctx context.Context, name string, f sink.Filling) (*plan, error) {
 	if err := db.begin(ctx, f); err != nil {
 		return nil, err
 	}
@@ -65,24 +64,25 @@ func (db *DB) table(ctx context.Context, name string, f sink.Filling) (*table, e
 			return nil, err
 		}
 	}
-	if err := db.session.reserve(ctx, p.target); err != nil {
-		return nil, err
-	}
-	t := &table{plan: p, db: db, ctx: ctx}
-	switch {
-	case t.swap != nil:
-		return t, t.beginSwap()
-	case f.EachPart:
-		return t, t.beginParts()
-	case p.Create != nil:
-		t.loaders = []*loader{t.newLoader(db.session)}
-		return t, t.create(db.session)
-	}
-	return t, t.begin()
+	return p, db.session.reserve(ctx, p.target)
 }
 
-// begin locks the table and prepares it for its rows.
+// begin makes the table ready for its rows.
 func (t *table) begin() error {
+	switch {
+	case t.swap != nil:
+		return t.beginSwap()
+	case t.EachPart:
+		return t.beginParts()
+	case t.Create != nil:
+		t.addLoader(t.db.session)
+		return t.create(t.db.session)
+	}
+	return t.beginWhole()
+}
+
+// beginWhole locks a table whose rows are committed together, and prepares it for them.
+func (t *table) beginWhole() error {
 	s := t.db.session
 	if err := s.lock(t.ctx, t.target, t.lockMode()); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (t *table) begin() error {
 		return err
 	}
 	if t.loaders == nil {
-		t.loaders = []*loader{t.newLoader(s)}
+		t.addLoader(s)
 	}
 	if t.Conflict != sink.Fail {
 		return t.loaders[0].expect()
@@ -131,35 +131,18 @@ func (s *session) reserve(ctx context.Context, t *target) error {
 }
 
 // prepare does with the rows that the table has what the filling says.
-func (t *table) prepare(s *session) (err error) {
-	switch t.Existing {
-	case sink.Truncate:
-		t.loaded = nil
-		if err := s.exec(t.ctx, truncateSQL(t.target)); err != nil {
-			return s.failed(t.ctx, "truncating table "+t.target.sql, err)
-		}
-		t.whole = true
-		return s.forget(t.ctx, t.plan)
-	case sink.Refuse:
-		t.loaded, err = s.mustBeEmpty(t.ctx, t.plan)
-		t.whole = err == nil && len(t.loaded) == 0
+func (t *table) prepare(s *session) error {
+	if err := s.look(t.ctx, t.plan, t.target); err != nil {
 		return err
 	}
-	t.loaded, err = s.mustHaveLoaded(t.ctx, t.plan)
-	return err
-}
-
-// mustBeEmpty fails if the table has rows, except for those of the parts of the load that it returns.
-func (s *session) mustBeEmpty(ctx context.Context, p *plan) ([]sink.Part, error) {
-	parts, err := s.mustHaveLoaded(ctx, p)
-	if err != nil || len(parts) > 0 {
-		return parts, err
+	t.whole = len(t.loaded) == 0 && t.Existing != sink.Append
+	if !t.clear {
+		return nil
 	}
-	rows, err := s.count(ctx, p.target, p.target.sql+" LIMIT 1")
-	if err == nil && rows > 0 {
-		err = fmt.Errorf("postgres: table %s: %w", p.target.sql, sink.ErrNotEmpty)
+	if err := s.exec(t.ctx, truncateSQL(t.target)); err != nil {
+		return s.failed(t.ctx, "truncating table "+t.target.sql, err)
 	}
-	return nil, err
+	return s.forget(t.ctx, t.plan)
 }
 
 // beginParts opens the connections that load and commit parts.
@@ -168,17 +151,9 @@ func (t *table) beginParts() error {
 	if err != nil {
 		return err
 	}
-	t.loaders = []*loader{t.newLoader(first)}
-	goesOn := false
-	if t.Existing == sink.Truncate {
-		if goesOn, err = t.goesOn(first, t.target); err != nil {
-			return err
-		}
-	}
-	if !goesOn {
-		if err := t.prepare(first); err != nil {
-			return err
-		}
+	t.addLoader(first)
+	if err := t.prepare(first); err != nil {
+		return err
 	}
 	t.whole = false
 	if err := first.commit(t.ctx, t.db.config); err != nil {
@@ -203,7 +178,7 @@ func (t *table) more(open func() (*session, error)) error {
 			}
 			return err
 		}
-		t.loaders = append(t.loaders, t.newLoader(s))
+		t.addLoader(s)
 	}
 	return nil
 }
@@ -237,14 +212,23 @@ func (t *table) Format() format.Format { return format.CSV{} }
 
 func (t *table) Fit(b *source.Batch) (*source.Batch, error) { return t.fit.apply(b) }
 
-func (t *table) KeepsText(text []byte) bool { return t.fit.passes(text) }
+func (t *table) KeepsText(text []byte) bool { return !endsData(text) && t.fit.passes(text) }
 
-func (t *table) Loaders() []sink.Loader {
-	loaders := make([]sink.Loader, len(t.loaders))
-	for i, l := range t.loaders {
-		loaders[i] = l
+// endsData reports whether a row of CSV is \. alone and without quotes. A server before 18 takes it for the end of
+// the data.
+func endsData(text []byte) bool {
+	isEnd := func(c byte) bool { return c == '\n' || c == '\r' }
+	for from := 0; ; {
+		at := bytes.Index(text[from:], []byte(`\.`))
+		if at < 0 {
+			return false
+		}
+		start := from + at
+		from = start + len(`\.`)
+		if (start == 0 || isEnd(text[start-1])) && (from == len(text) || isEnd(text[from])) {
+			return true
+		}
 	}
-	return loaders
 }
 
 // Alone says why there are fewer loaders than were wanted.
@@ -252,28 +236,11 @@ func (t *table) Alone() string { return t.alone }
 
 func (t *table) Loaded() []sink.Part { return t.loaded }
 
-var (
-	errEnded   = errors.New("postgres: the table is already committed or discarded")
-	errRunning = errors.New("postgres: a loader of the table is not closed")
-)
+// Name names the table in errors.
+func (t *table) Name() string { return t.target.name() }
 
-func (t *table) Commit() error {
-	if t.ended {
-		return errEnded
-	}
-	for _, l := range t.loaders {
-		if !l.closed {
-			return errRunning
-		}
-		if l.err != nil {
-			return fmt.Errorf("postgres: table %s: a loader has failed: %w", t.target.sql, l.err)
-		}
-	}
-	err := t.commit()
-	return errors.Join(err, t.Discard())
-}
-
-func (t *table) commit() error {
+// CommitRows commits the rows of all loaders.
+func (t *table) CommitRows() error {
 	if t.swap != nil {
 		return t.commitSwap()
 	}
@@ -306,11 +273,8 @@ func (t *table) commit() error {
 	return nil
 }
 
-func (t *table) Discard() error {
-	if t.ended {
-		return nil
-	}
-	t.ended = true
+// End rolls back what is not committed, and closes all connections but the first.
+func (t *table) End() error {
 	for _, l := range t.loaders {
 		l.end()
 		if l.s != t.db.session {
@@ -321,6 +285,5 @@ func (t *table) Discard() error {
 		t.guard.end()
 	}
 	t.db.session.rollback()
-	t.db.filling = nil
 	return t.dropNew()
 }

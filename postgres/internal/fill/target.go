@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/sink"
 	"culvert/source"
 )
 
@@ -22,9 +23,10 @@ type target struct {
 	shown  string // the same for errors, if it is another one
 	kind   string // of pg_class.relkind: r or p
 
-	copied string   // the name of the table that COPY fills, without a schema, as the server says it in errors
-	all    []column // all its columns
-	rows   string   // about how many it has
+	copied string // the name of the table that COPY fills, without a schema, as the server says it in errors
+	rows   string // about how many it has
+
+	all []sink.TableColumn // all its columns
 }
 
 // name is the name for errors.
@@ -38,9 +40,10 @@ func (t *target) only() string {
 	return "ONLY " + t.sql
 }
 
-type column struct {
-	source.Column
-	generated bool
+// describe returns the table for the decisions of the sink.
+func (t *target) describe() *sink.Target {
+	same := func(a, b string) bool { return a == b }
+	return &sink.Target{Label: "postgres: table " + t.sql, Columns: t.all, Equal: same}
 }
 
 // visible is true if the name of a relation c in a schema n, without a schema, means this relation on the user's search
@@ -159,42 +162,11 @@ WHERE c.oid = pg_catalog.to_regclass($1::text) ORDER BY a.attnum`, t.sql)
 	t.all = nil
 	for _, row := range found {
 		if row[0] != nil { // otherwise it has no columns
-			t.all = append(t.all, column{
-				source.Column{Name: string(row[0]), Type: string(row[1])}, string(row[2]) == "t",
-			})
+			c := source.Column{Name: string(row[0]), Type: string(row[1])}
+			t.all = append(t.all, sink.TableColumn{Column: c, Computed: string(row[2]) == "t"})
 		}
 	}
 	return nil
-}
-
-// choose returns the columns with the given names, or all that are not generated.
-func (t *target) choose(names []string) ([]source.Column, error) {
-	var chosen []source.Column
-	if len(names) == 0 {
-		for _, c := range t.all {
-			if !c.generated {
-				chosen = append(chosen, c.Column)
-			}
-		}
-		return chosen, nil
-	}
-	for _, name := range names {
-		at := slices.IndexFunc(t.all, func(c column) bool { return c.Name == name })
-		switch {
-		case at < 0:
-			unknown := &source.UnknownError{What: "column", Name: name}
-			for _, c := range t.all {
-				unknown.Known = append(unknown.Known, c.Name)
-			}
-			return nil, unknown
-		case t.all[at].generated:
-			return nil, fmt.Errorf("postgres: table %s: column %q is generated, and takes no values", t.sql, name)
-		case slices.Contains(chosen, t.all[at].Column):
-			return nil, fmt.Errorf("postgres: table %s: column %q is named twice", t.sql, name)
-		}
-		chosen = append(chosen, t.all[at].Column)
-	}
-	return chosen, nil
 }
 
 // list returns the names of columns as SQL.

@@ -52,43 +52,16 @@ func (t *table) resolveNew(name string) error {
 	return sink.CheckStatements(d)
 }
 
-// fillExisting has a table that exists be filled in place of one that is to be made: if it is empty and fits, or if the
-// ledger has parts of it.
+// fillExisting has a table that exists be filled in place of one that is to be made.
 func (t *table) fillExisting() error {
 	f := t.filling
 	t.filling.Create = nil
-	if err := t.readLedger(); err != nil || len(t.loaded) > 0 {
-		return err
-	}
-	rows, err := t.db.texts(t.ctx, "SELECT 1 FROM main."+sqlite3.QuoteIdentifier(t.name)+" LIMIT 1")
+	t.sql = "main." + sqlite3.QuoteIdentifier(t.name)
+	target, err := t.target()
 	if err != nil {
 		return err
 	}
-	all, err := t.columns()
-	if err != nil {
-		return err
-	}
-	var columns []sink.ExistingColumn
-	for _, row := range all {
-		columns = append(columns, sink.ExistingColumn{Name: row[0], TakesValues: row[2] == visible || row[2] == hidden})
-	}
-	err = sink.CheckExisting(f, len(rows) == 0, columns, strings.EqualFold)
-	if err != nil {
-		return fmt.Errorf("sqlite: %s: table %q: %w", t.db.path, t.name, err)
-	}
-	return nil
-}
-
-// columnsOf returns the name and the type of each column of a definition, and whether it can be written.
-func columnsOf(d *source.Definition) (list [][]string) {
-	for _, c := range d.Columns {
-		hidden := visible
-		if c.Generated != "" {
-			hidden = generated
-		}
-		list = append(list, []string{c.Name, c.Type, hidden})
-	}
-	return list
+	return target.CheckExisting(f, t)
 }
 
 // after are the statements that complete a table that has its rows.

@@ -24,11 +24,11 @@ const (
 
 // DB is an open database file. It must be used by one goroutine at a time.
 type DB struct {
-	path  string
-	conn  *sqlite3.Conn
-	set   bool   // the connection has its settings
-	open  *table // that is being filled, or nil
-	spent error  // why the connection cannot be used any more
+	path   string
+	conn   *sqlite3.Conn
+	set    bool // the connection has its settings
+	filler sink.Filler
+	spent  error // why the connection cannot be used any more
 }
 
 var _ sink.Sink = (*DB)(nil)
@@ -68,14 +68,11 @@ func (db *DB) Close() (err error) {
 		return nil
 	}
 	defer db.catch(&err)
-	if db.open != nil {
-		err = db.open.Discard()
-	}
+	err = db.filler.Close()
 	if e := db.conn.Close(); e != nil && db.spent == nil {
 		err = errors.Join(err, &failure{path: db.path, err: e})
 	}
 	db.conn = nil
-	db.spent = &failure{path: db.path, err: errors.New("the database is closed"), class: source.ErrUnavailable}
 	return err
 }
 
@@ -97,8 +94,8 @@ func (db *DB) ready(ctx context.Context, timeout time.Duration) error {
 	if db.spent != nil {
 		return db.spent
 	}
-	if db.open != nil {
-		return errors.New("sqlite: another table of the database is being filled")
+	if err := db.filler.Idle(); err != nil {
+		return err
 	}
 	if timeout <= 0 {
 		timeout = lockTimeout

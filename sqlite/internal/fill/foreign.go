@@ -63,7 +63,7 @@ func (t *table) checkForeignKeys() error {
 	for _, other := range slices.Sorted(maps.Keys(lost)) {
 		if lost[other] > 0 {
 			return &sink.RowError{
-				Table: other, Code: "SQLITE_CONSTRAINT_FOREIGNKEY",
+				Table: other, Code: "SQLITE_CONSTRAINT_FOREIGNKEY", Dangling: true,
 				Err: fmt.Errorf("%d of its rows would refer to rows of table %q that are not there any more; "+
 					"load that table too, or remove these rows first", lost[other], t.name),
 			}

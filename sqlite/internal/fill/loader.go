@@ -10,28 +10,21 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
-	"culvert/format"
-	"culvert/internal/rowsum"
 	"culvert/sink"
 	"culvert/sink/grammar"
 	"culvert/source"
 	"culvert/sqlite/internal/valuetext"
 )
 
-// errClosed is the error of a loader that was closed.
-var errClosed = errors.New("sqlite: the loader is closed")
-
 // loader is the one loader of a table.
 type loader struct {
+	sink.LoaderState
 	table   *table
 	stmt    *sqlite3.Stmt // adds a row
 	several *sqlite3.Stmt // adds a group of rows, or nil
 	probe   *sqlite3.Stmt // adds a row, whatever the filling says of its key, or nil
 	group   int
-	rows    int64 // since the last part
-	taken   int64 // since the last flush
-	closed  bool
-	err     error
+	taken   int64 // since they were sent
 
 	grammars []grammar.Grammar // by column
 }
@@ -43,25 +36,11 @@ func (l *loader) finish() {
 		}
 	}
 	l.stmt, l.several, l.probe = nil, nil, nil
-	if l.err == nil {
-		l.err = errClosed
-	}
 }
 
-// Load adds the rows of a batch.
-func (l *loader) Load(b *source.Batch) (err error) {
-	defer func() {
-		if err != nil && l.err == nil {
-			l.err = err
-		}
-	}()
+// Add adds the rows of a batch.
+func (l *loader) Add(b *source.Batch) (err error) {
 	defer l.table.db.catch(&err)
-	if l.err != nil {
-		return l.err
-	}
-	if b.Columns() != len(l.table.affinities) {
-		return fmt.Errorf("sqlite: rows of %d columns, want %d", b.Columns(), len(l.table.affinities))
-	}
 	if err := l.check(b); err != nil {
 		return err
 	}
@@ -71,7 +50,6 @@ func (l *loader) Load(b *source.Batch) (err error) {
 			return err
 		}
 		row += n
-		l.rows += int64(n)
 		l.taken += int64(n)
 	}
 	return nil
@@ -218,45 +196,30 @@ func integer(value []byte) (n int64, ok bool) {
 	return n, true
 }
 
-// Flush returns the number of rows. SQLite has taken each of them when Load returned.
-func (l *loader) Flush() (int64, error) {
-	if l.err != nil {
-		return 0, l.err
-	}
+// Send returns the number of rows. SQLite has taken each of them when Add returned.
+func (l *loader) Send() (int64, error) {
+	rows := l.taken
 	l.taken = 0
-	return l.rows, nil
+	return rows, nil
 }
 
-// EndPart records a part.
-func (l *loader) EndPart(p sink.Part) (err error) {
-	defer func() {
-		if err != nil && l.err == nil {
-			l.err = err
-		}
-	}()
+// Record records a part.
+func (l *loader) Record(p sink.Part) (err error) {
 	t := l.table
 	defer t.db.catch(&err)
-	if _, err := l.Flush(); err != nil {
-		return err
-	}
 	if err := t.ended(); err != nil {
 		return err
 	}
-	if l.rows != p.Rows {
-		return &sink.CountError{Table: t.plan.Table, Part: p.Name, Sent: p.Rows, Counted: l.rows}
-	}
-	l.rows = 0
-	if t.filling.Ledger == nil {
-		return nil
-	}
-	if _, err := t.db.texts(t.ctx, "INSERT INTO "+t.ledger()+` (load, table_name, part, row_count, row_sum, loaded_at)
+	_, err = t.db.texts(t.ctx, "INSERT INTO "+t.ledger()+` (load, table_name, part, row_count, row_sum, loaded_at)
 		VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))`,
-		t.filling.Ledger.Load, t.name, p.Name, strconv.FormatInt(p.Rows, 10), p.Sum); err != nil {
-		return err
-	}
-	if !t.filling.EachPart {
-		return nil
-	}
+		t.filling.Ledger.Load, t.name, p.Name, strconv.FormatInt(p.Rows, 10), p.Sum)
+	return err
+}
+
+// CommitPart commits a part, and begins the next transaction.
+func (l *loader) CommitPart() (err error) {
+	t := l.table
+	defer t.db.catch(&err)
 	if err := t.db.exec(t.ctx, commitSQL); err != nil {
 		return err
 	}
@@ -268,24 +231,12 @@ func (l *loader) EndPart(p sink.Part) (err error) {
 	return t.checkLedger()
 }
 
-// Sum reads the rows back. It can tell them from others if the table was empty when the transaction began.
-func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
-	defer func() {
-		if err != nil && l.err == nil {
-			l.err = err
-		}
-	}()
+// ReadBack reads the rows. It can tell them from others if the table was empty when the transaction began.
+func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 	t := l.table
 	defer t.db.catch(&err)
-	if _, err := l.Flush(); err != nil {
-		return 0, sink.Sum{}, err
-	}
 	if !t.empty || t.filling.Conflict != sink.Fail {
-		return 0, sink.Sum{}, fmt.Errorf("sqlite: table %q has other rows too: %w", t.name, errors.ErrUnsupported)
-	}
-	encoder, err := format.CSV{}.Encoder(t.plan.Columns)
-	if err != nil {
-		return 0, sink.Sum{}, err
+		return 0, sum, fmt.Errorf("sqlite: table %q has other rows too: %w", t.name, errors.ErrUnsupported)
 	}
 	var names []string
 	for _, c := range t.plan.Columns {
@@ -293,35 +244,29 @@ func (l *loader) Sum() (rows int64, sum sink.Sum, err error) {
 	}
 	stmt, _, err := t.db.conn.Prepare("SELECT " + strings.Join(names, ", ") + " FROM " + t.sql)
 	if err != nil {
-		return 0, sink.Sum{}, t.db.fail(t.ctx, err)
+		return 0, sum, t.db.fail(t.ctx, err)
 	}
 	defer finish(stmt)
-	var lines rowsum.Adder
-	var batch source.Batch
-	var text []byte
-	for batch.Reset(len(names)); stmt.Step(); batch.Reset(len(names)) {
-		if err := valuetext.Append(&batch, stmt, len(names)); err != nil {
-			return 0, sink.Sum{}, t.db.fail(t.ctx, err)
+	return sink.SumOf(t.plan.Columns, func(use func(b *source.Batch) error) error {
+		var row source.Batch
+		for row.Reset(len(names)); stmt.Step(); row.Reset(len(names)) {
+			if err := valuetext.Append(&row, stmt, len(names)); err != nil {
+				return t.db.fail(t.ctx, err)
+			}
+			row.EndRow()
+			if err := use(&row); err != nil {
+				return err
+			}
 		}
-		batch.EndRow()
-		if text, err = encoder.AppendRows(text[:0], &batch); err != nil {
-			return 0, sink.Sum{}, err
+		if err := stmt.Err(); err != nil {
+			return t.db.fail(t.ctx, err)
 		}
-		lines.Line(text)
-		rows++
-	}
-	if err := stmt.Err(); err != nil {
-		return 0, sink.Sum{}, t.db.fail(t.ctx, err)
-	}
-	return rows, lines.Sum, nil
+		return nil
+	})
 }
 
-// Close ends the loader.
-func (l *loader) Close() (int64, error) {
-	rows, err := l.Flush()
-	if err == nil {
-		l.closed = true
-		l.finish()
-	}
-	return rows, err
+// Complete ends the loader.
+func (l *loader) Complete() error {
+	l.finish()
+	return nil
 }

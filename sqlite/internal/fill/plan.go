@@ -79,9 +79,7 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 	if err := t.choose(); err != nil {
 		return nil, err
 	}
-	if t.insert, err = t.statement(1); err != nil {
-		return nil, err
-	}
+	t.insert = t.statement(1)
 	return t, nil
 }
 
@@ -111,62 +109,58 @@ func (db *DB) find(ctx context.Context, name string) (string, error) {
 	return "", &source.UnknownError{What: "table", Name: name, Known: known}
 }
 
-// These are how SQLite marks columns; those that are generated and stored have a mark of their own.
-const visible, hidden, generated = "0", "1", "2"
+// hidden is how SQLite marks columns that virtual tables take by name. Columns that are computed have higher marks.
+const hidden = "1"
 
 // rowid is a column that virtual tables have besides those that SQLite lists.
 const rowid = "rowid"
 
-// columns returns the name, the type and the mark of each column.
-func (t *table) columns() ([][]string, error) {
-	if t.filling.Create != nil {
-		return columnsOf(t.filling.Create), nil
+// columns returns all columns of the table.
+func (t *table) columns() (all []sink.TableColumn, err error) {
+	if d := t.filling.Create; d != nil {
+		for _, c := range d.Columns {
+			column := source.Column{Name: c.Name, Type: c.Type}
+			all = append(all, sink.TableColumn{Column: column, Computed: c.Generated != ""})
+		}
+		return all, nil
 	}
-	return t.db.texts(t.ctx, "SELECT name, type, hidden FROM pragma_table_xinfo(?, 'main')", t.name)
+	list, err := t.db.texts(t.ctx, "SELECT name, type, hidden FROM pragma_table_xinfo(?, 'main')", t.name)
+	for _, row := range list {
+		all = append(all, sink.TableColumn{
+			Column: source.Column{Name: row[0], Type: row[1]}, Computed: row[2] > hidden, Hidden: row[2] == hidden,
+		})
+	}
+	return all, err
+}
+
+// target is the table with its columns.
+func (t *table) target() (*sink.Target, error) {
+	all, err := t.columns()
+	named := func(c sink.TableColumn) bool { return strings.EqualFold(c.Name, rowid) }
+	if t.virtual && !slices.ContainsFunc(all, named) {
+		all = append(all, sink.TableColumn{Column: source.Column{Name: rowid}, Hidden: true})
+	}
+	label := fmt.Sprintf("sqlite: %s: table %q", t.db.path, t.name)
+	return &sink.Target{Label: label, Columns: all, Equal: strings.EqualFold}, err
 }
 
 // choose finds the columns that the rows have.
 func (t *table) choose() error {
-	list, err := t.columns()
+	target, err := t.target()
 	if err != nil {
 		return err
 	}
-	var known []string
-	byName := map[string][]string{}
-	for _, row := range list {
-		if row[2] == visible || row[2] == hidden {
-			known = append(known, row[0])
-			byName[strings.ToLower(row[0])] = row
-		}
-		if row[2] == visible {
-			t.all = append(t.all, row[0])
-		}
-	}
-	if t.virtual && byName[rowid] == nil {
-		byName[rowid] = []string{rowid, "", hidden}
-	}
-	names := t.filling.Columns
-	if len(names) == 0 {
-		names = t.all
-	}
-	seen := map[string]bool{}
-	for _, name := range names {
-		row := byName[strings.ToLower(name)]
-		if row == nil {
-			return &source.UnknownError{What: "column", Name: name, Known: known}
-		}
-		if seen[row[0]] {
-			return fmt.Errorf("sqlite: the column %q is named twice", name)
-		}
-		seen[row[0]] = true
-		t.plan.Columns = append(t.plan.Columns, source.Column{Name: row[0], Type: row[1]})
+	chosen, err := target.Choose(t.filling)
+	for _, at := range chosen {
+		c := target.Columns[at].Column
+		t.plan.Columns = append(t.plan.Columns, c)
+		affinity := valuetext.AffinityOf(c.Type)
 		if t.virtual {
-			t.affinities = append(t.affinities, valuetext.None) // whatever its definition says for other systems
-		} else {
-			t.affinities = append(t.affinities, valuetext.AffinityOf(row[1]))
+			affinity = valuetext.None // whatever its definition says for other systems
 		}
+		t.affinities = append(t.affinities, affinity)
 	}
-	return nil
+	return err
 }
 
 // group returns how many rows a statement adds: many, since SQLite then finds the end of the table only once, but one
@@ -234,42 +228,28 @@ func (t *table) insertSQL(verb string, rows int) string {
 }
 
 // statement returns the statement that adds a number of rows.
-func (t *table) statement(rows int) (string, error) {
-	var names, updates []string
-	for _, c := range t.plan.Columns {
-		quoted := sqlite3.QuoteIdentifier(c.Name)
-		names = append(names, quoted)
-		if !t.isKey(c.Name) {
-			updates = append(updates, quoted+" = excluded."+quoted)
-		}
-	}
+func (t *table) statement(rows int) string {
 	sql := t.insertSQL(t.verb(), rows)
 	switch {
 	case t.filling.Conflict == sink.Ignore || t.filling.Conflict == sink.Fail && t.resolves && t.triggers:
-		return sql + " ON CONFLICT DO NOTHING", nil // with Fail, each row has to be added
+		return sql + " ON CONFLICT DO NOTHING" // with Fail, each row has to be added
 	case t.filling.Conflict == sink.Fail:
-		return sql, nil
+		return sql
 	}
-	var key []string
+	var key, updates []string
 	for _, name := range t.filling.Key {
-		at := slices.IndexFunc(t.plan.Columns, func(c source.Column) bool { return strings.EqualFold(c.Name, name) })
-		if at < 0 {
-			return "", &source.UnknownError{What: "column", Name: name, Known: t.columnNames()}
+		key = append(key, sqlite3.QuoteIdentifier(name))
+	}
+	for _, c := range t.plan.Columns {
+		if quoted := sqlite3.QuoteIdentifier(c.Name); !t.isKey(c.Name) {
+			updates = append(updates, quoted+" = excluded."+quoted)
 		}
-		key = append(key, names[at])
 	}
 	sql += " ON CONFLICT (" + strings.Join(key, ", ") + ") DO "
 	if len(updates) == 0 {
-		return sql + "NOTHING", nil
+		return sql + "NOTHING"
 	}
-	return sql + "UPDATE SET " + strings.Join(updates, ", "), nil
-}
-
-func (t *table) columnNames() (names []string) {
-	for _, c := range t.plan.Columns {
-		names = append(names, c.Name)
-	}
-	return names
+	return sql + "UPDATE SET " + strings.Join(updates, ", ")
 }
 
 // columnIn returns the column that a message of SQLite names as "orders.id", or "" if it names none or several.

@@ -602,12 +602,9 @@ func TestPlan(t *testing.T) {
 	if unknown, ok := errors.AsType[*source.UnknownError](err); !ok || !slices.Contains(unknown.Known, "Orders") {
 		t.Errorf("an unknown table: %v", err)
 	}
-	for _, name := range []string{"c", "d"} {
-		f := sink.Filling{Columns: []string{name}, Existing: sink.Append}
-		_, err = db.Table(context.Background(), "orders", f)
-		if unknown, ok := errors.AsType[*source.UnknownError](err); !ok || unknown.Name != name {
-			t.Errorf("the column %s: %v", name, err)
-		}
+	_, err = db.Table(context.Background(), "orders", sink.Filling{Columns: []string{"d"}, Existing: sink.Append})
+	if unknown, ok := errors.AsType[*source.UnknownError](err); !ok || unknown.Name != "d" {
+		t.Errorf("an unknown column: %v", err)
 	}
 }
 

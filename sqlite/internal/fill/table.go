@@ -20,13 +20,13 @@ const (
 
 // table is a table that is being filled.
 type table struct {
+	sink.TableState
 	db         *DB
 	ctx        context.Context
 	filling    sink.Filling
 	name       string // as the database writes it
 	sql        string
 	plan       sink.Plan
-	all        []string // the names of all columns of an export
 	affinities []valuetext.Affinity
 	insert     string
 	triggers   bool     // the table has some
@@ -42,7 +42,6 @@ type table struct {
 	clear    bool     // the existing rows are removed
 	empty    bool     // the table had no rows when the transaction began
 	loader   *loader
-	done     bool
 }
 
 // Table begins to fill a table, and takes the lock of the database for writing.
@@ -55,13 +54,9 @@ func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (_ sink.Ta
 	if err := db.exec(ctx, beginSQL); err != nil {
 		return nil, err
 	}
-	if err := t.begin(); err != nil {
-		if t.loader != nil {
-			t.loader.finish()
-		}
-		return nil, errors.Join(err, t.rollback())
+	if err := t.Begin(ctx, &db.filler, t, t.filling, t.begin); err != nil {
+		return nil, err
 	}
-	db.open = t
 	return t, nil
 }
 
@@ -82,23 +77,15 @@ func (t *table) begin() error {
 	if err := t.runAll(t.before); err != nil {
 		return err
 	}
-	stmt, _, err := t.db.conn.Prepare(t.insert)
+	l := &loader{table: t, group: t.group(), grammars: t.grammars()}
+	t.loader = l
+	l.Join(&t.TableState, l)
+	if l.stmt, _, err = t.db.conn.Prepare(t.insert); err == nil && l.group > 1 {
+		l.several, _, err = t.db.conn.Prepare(t.statement(l.group))
+	}
 	if err != nil {
 		return t.db.fail(t.ctx, err)
 	}
-	t.loader = &loader{table: t, stmt: stmt, group: 1, grammars: t.grammars()}
-	group := t.group()
-	if group == 1 {
-		return nil
-	}
-	sql, err := t.statement(group)
-	if err != nil {
-		return err
-	}
-	if t.loader.several, _, err = t.db.conn.Prepare(sql); err != nil {
-		return t.db.fail(t.ctx, err)
-	}
-	t.loader.group = group
 	return nil
 }
 
@@ -137,34 +124,16 @@ func (t *table) look() error {
 		}
 		return nil
 	}
-	rows, err := t.db.texts(t.ctx, "SELECT count(*) FROM "+t.sql)
+	var err error
+	if t.plan.Rows, err = t.Count(0); err != nil {
+		return err
+	}
+	target, err := t.target()
+	if err == nil {
+		t.loaded, t.clear, err = target.Look(t.filling, counted{t})
+	}
 	if err != nil {
 		return err
-	}
-	if t.plan.Rows, err = strconv.ParseInt(rows[0][0], 10, 64); err != nil {
-		return err
-	}
-	if err := t.readLedger(); err != nil {
-		return err
-	}
-	var own int64
-	for _, p := range t.loaded {
-		own += p.Rows
-	}
-	switch {
-	case t.filling.Existing > sink.Append:
-		if t.clear = len(t.loaded) == 0 || t.plan.Rows != own; t.clear {
-			t.loaded = nil
-		}
-	case t.plan.Rows < own && (t.filling.Existing == sink.Refuse || t.filling.Conflict == sink.Fail):
-		return fmt.Errorf("sqlite: %s: table %q: %w: it has %d rows, and the ledger %d", t.db.path, t.name,
-			sink.ErrGone, t.plan.Rows, own)
-	case t.filling.Existing == sink.Append:
-	case t.plan.Rows != own && len(t.loaded) == 0:
-		return fmt.Errorf("sqlite: %s: table %q has %d rows: %w", t.db.path, t.name, t.plan.Rows, sink.ErrNotEmpty)
-	case t.plan.Rows != own:
-		return fmt.Errorf("sqlite: %s: table %q: %w: it has %d rows, and the ledger %d", t.db.path, t.name,
-			sink.ErrNotEmpty, t.plan.Rows, own)
 	}
 	t.empty = t.plan.Rows == 0 || t.clear
 	if t.clear {
@@ -176,64 +145,39 @@ func (t *table) look() error {
 	return nil
 }
 
+// Columns describes the values of the rows.
 func (t *table) Columns() []source.Column { return t.plan.Columns }
 
 // Dynamic says that JSON is text.
 func (t *table) Dynamic() {}
 
-func (t *table) Loaders() []sink.Loader { return []sink.Loader{t.loader} }
-
+// Loaded returns the parts that the ledger has.
 func (t *table) Loaded() []sink.Part { return t.loaded }
 
-// Commit commits the transaction. In the usual journal mode it waits for others that are reading.
-func (t *table) Commit() (err error) {
+// Name is the name of the table.
+func (t *table) Name() string { return t.name }
+
+// CommitRows commits the transaction. In the usual journal mode it waits for others that are reading.
+func (t *table) CommitRows() (err error) {
 	defer t.db.catch(&err)
-	switch l := t.loader; {
-	case t.done:
-		return errors.New("sqlite: the filling of the table has ended")
-	case l.err != nil && l.err != errClosed:
-		return fmt.Errorf("sqlite: the loader has failed: %w", l.err)
-	case !l.closed:
-		return errors.New("sqlite: the loader is not closed")
-	case t.filling.EachPart && l.rows > 0:
-		return fmt.Errorf("sqlite: %d rows are in no part", l.rows)
+	if err := t.ended(); err != nil {
+		return err
 	}
-	err = t.ended()
-	if err == nil {
-		err = t.checkForeignKeys()
+	if err := t.checkForeignKeys(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = t.runAll(t.after())
+	if err := t.runAll(t.after()); err != nil {
+		return err
 	}
-	if err == nil {
-		err = t.db.exec(t.ctx, commitSQL)
-	}
-	if err != nil {
-		return errors.Join(err, t.end())
-	}
-	t.done = true
-	t.db.open = nil
-	return nil
+	return t.db.exec(t.ctx, commitSQL)
 }
 
-// Discard undoes the transaction.
-func (t *table) Discard() (err error) {
+// End undoes the transaction, unless SQLite has done it because of an error.
+func (t *table) End() (err error) {
 	defer t.db.catch(&err)
-	if t.done {
-		return nil
+	if t.loader != nil {
+		t.loader.finish()
 	}
-	return t.end()
-}
-
-func (t *table) end() error {
-	t.done = true
-	t.db.open = nil
-	t.loader.finish()
-	return t.rollback()
-}
-
-// rollback undoes the transaction, unless SQLite has done it because of an error.
-func (t *table) rollback() error {
 	if t.db.spent != nil || t.db.conn.GetAutocommit() {
 		return nil
 	}
@@ -250,31 +194,40 @@ func (t *table) ended() error {
 	return &failure{path: t.db.path, err: errors.New("the transaction was undone")}
 }
 
-// readLedger reads the parts of the load that earlier fillings have committed.
-func (t *table) readLedger() error {
-	t.loaded = nil
+// Count counts the rows of the table, which SQLite does fast.
+func (t *table) Count(int64) (int64, error) {
+	found, err := t.db.texts(t.ctx, "SELECT count(*) FROM "+t.sql)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(found[0][0], 10, 64)
+}
+
+// counted is a table whose rows are counted already.
+type counted struct{ *table }
+
+func (c counted) Count(int64) (int64, error) { return c.plan.Rows, nil }
+
+// Parts returns the parts of the load that the ledger has.
+func (t *table) Parts() (parts []sink.Part, err error) {
 	ledger := t.filling.Ledger
 	if ledger == nil {
-		return nil
+		return nil, nil
 	}
-	found, err := t.db.texts(t.ctx,
-		"SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ? COLLATE NOCASE", ledger.Table)
+	found, err := t.db.texts(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", ledger.Table)
 	if err != nil || len(found) == 0 {
-		return err
+		return nil, err
 	}
-	parts, err := t.db.texts(t.ctx, "SELECT part, row_count, row_sum FROM "+t.ledger()+
+	found, err = t.db.texts(t.ctx, "SELECT part, row_count, row_sum FROM "+t.ledger()+
 		" WHERE load = ? AND table_name = ? ORDER BY part", ledger.Load, t.name)
-	if err != nil {
-		return err
-	}
-	for _, row := range parts {
+	for _, row := range found {
 		rows, err := strconv.ParseInt(row[1], 10, 64)
 		if err != nil {
-			return fmt.Errorf("sqlite: ledger %q: %w", ledger.Table, err)
+			return nil, fmt.Errorf("sqlite: ledger %q: %w", ledger.Table, err)
 		}
-		t.loaded = append(t.loaded, sink.Part{Name: row[0], Rows: rows, Sum: row[2]})
+		parts = append(parts, sink.Part{Name: row[0], Rows: rows, Sum: row[2]})
 	}
-	return nil
+	return parts, err
 }
 
 func (t *table) ledger() string { return "main." + sqlite3.QuoteIdentifier(t.filling.Ledger.Table) }

@@ -1,0 +1,278 @@
+package sink
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"culvert/format"
+	"culvert/internal/rowsum"
+	"culvert/source"
+)
+
+// Driver is the table of a database. It embeds a [TableState], which says when its methods are called.
+type Driver interface {
+	Table
+
+	// Name names the table in errors.
+	Name() string
+
+	// CommitRows commits what is not committed.
+	CommitRows() error
+
+	// End undoes what is not committed, and frees what the table holds. It is called once, also after CommitRows.
+	End() error
+}
+
+// LoaderDriver is a loader of a database. It embeds a [LoaderState], which calls none of its methods after an error.
+type LoaderDriver interface {
+	Loader
+
+	// Add takes the rows of a batch, which have as many values as the table has columns.
+	Add(b *source.Batch) error
+
+	// Send waits until the database has taken all rows. It returns how many it has counted since the last call.
+	Send() (rows int64, err error)
+
+	// ReadBack does what [Loader.Sum] says. All rows are sent.
+	ReadBack() (rows int64, sum Sum, err error)
+
+	// Record records a part in the ledger, in the transaction of its rows, which are all sent.
+	Record(p Part) error
+
+	// CommitPart commits the transaction of the part that was recorded.
+	CommitPart() error
+
+	// Complete is called when no rows follow. All are sent.
+	Complete() error
+}
+
+var (
+	errOpen   = errors.New("sink: another table is being filled; commit or discard it first")
+	errEnded  = errors.New("sink: the table is already committed or discarded")
+	errUsed   = errors.New("sink: a loader of the table is not closed")
+	errLoader = errors.New("sink: the loader is closed")
+	errClosed = fmt.Errorf("sink: the database is closed: %w", source.ErrUnavailable)
+)
+
+// Filler keeps a [Sink] to one table at a time. The zero value is ready.
+type Filler struct {
+	open     *TableState
+	isClosed bool
+}
+
+// Idle returns an error if a table is being filled, or the sink is closed.
+func (f *Filler) Idle() error {
+	switch {
+	case f.isClosed:
+		return errClosed
+	case f.open != nil:
+		return errOpen
+	}
+	return nil
+}
+
+// IsClosed reports whether the sink is closed.
+func (f *Filler) IsClosed() bool { return f.isClosed }
+
+// Close discards the table that is being filled. Nothing can be filled after it.
+func (f *Filler) Close() error {
+	f.isClosed = true
+	if f.open == nil {
+		return nil
+	}
+	return f.open.Discard()
+}
+
+// TableState is the state of a table that is being filled. With it, a driver has the methods Loaders, Commit and
+// Discard of a [Table].
+type TableState struct {
+	ctx     context.Context
+	filler  *Filler
+	driver  Driver
+	filling Filling
+	loaders []LoaderDriver
+	states  []*LoaderState
+	ended   bool
+}
+
+// Begin calls begin, which makes the transaction, the table and the loaders ready. If it fails, the driver is ended.
+func (t *TableState) Begin(ctx context.Context, filler *Filler, d Driver, f Filling, begin func() error) error {
+	t.ctx, t.filler, t.driver, t.filling = ctx, filler, d, f
+	if err := begin(); err != nil {
+		t.ended = true
+		return errors.Join(err, d.End())
+	}
+	filler.open = t
+	return nil
+}
+
+// Loaders returns the loaders that were added by [LoaderState.Join].
+func (t *TableState) Loaders() []Loader {
+	loaders := make([]Loader, len(t.loaders))
+	for i, l := range t.loaders {
+		loaders[i] = l
+	}
+	return loaders
+}
+
+// Commit commits the table, if all its loaders have ended well.
+func (t *TableState) Commit() error {
+	if t.ended {
+		return errEnded
+	}
+	for _, l := range t.states {
+		if l.err != nil {
+			return fmt.Errorf("sink: table %s: a loader has failed: %w", t.driver.Name(), l.err)
+		}
+		if !l.isClosed {
+			return errUsed
+		}
+	}
+	err := t.alive()
+	if err == nil {
+		err = t.driver.CommitRows()
+	}
+	return errors.Join(err, t.end())
+}
+
+// Discard ends the filling.
+func (t *TableState) Discard() error {
+	if t.ended {
+		return nil
+	}
+	return t.end()
+}
+
+func (t *TableState) end() error {
+	t.ended = true
+	t.filler.open = nil
+	return t.driver.End()
+}
+
+// alive returns an error if the caller has ended the filling.
+func (t *TableState) alive() error {
+	if err := t.ctx.Err(); err != nil {
+		return fmt.Errorf("sink: filling table %s: %w", t.driver.Name(), err)
+	}
+	return nil
+}
+
+// LoaderState is the state of a loader. With it, a driver has the methods of a [Loader].
+type LoaderState struct {
+	table    *TableState
+	driver   LoaderDriver
+	rows     int64 // since the last part
+	isClosed bool
+	err      error
+}
+
+// Join adds the loader to a table.
+func (l *LoaderState) Join(t *TableState, d LoaderDriver) {
+	l.table, l.driver = t, d
+	t.loaders, t.states = append(t.loaders, d), append(t.states, l)
+}
+
+// Do calls step, unless the loader has failed or ended. If step fails, the loader has failed.
+func (l *LoaderState) Do(step func() error) error {
+	switch {
+	case l.err != nil:
+		return l.err
+	case l.table.ended:
+		return errEnded
+	case l.isClosed:
+		return errLoader
+	}
+	if l.err = l.table.alive(); l.err == nil {
+		l.err = step()
+	}
+	return l.err
+}
+
+// Load adds the rows of a batch.
+func (l *LoaderState) Load(b *source.Batch) error {
+	return l.Do(func() error {
+		if want := len(l.table.driver.Columns()); b.Columns() != want {
+			return fmt.Errorf("sink: table %s: rows of %d columns, want %d", l.table.driver.Name(), b.Columns(), want)
+		}
+		return l.driver.Add(b)
+	})
+}
+
+func (l *LoaderState) send() error {
+	rows, err := l.driver.Send()
+	l.rows += rows
+	return err
+}
+
+// Flush returns the number of rows since the last part.
+func (l *LoaderState) Flush() (int64, error) {
+	err := l.Do(l.send)
+	return l.rows, err
+}
+
+// Sum reads the rows back.
+func (l *LoaderState) Sum() (rows int64, sum Sum, err error) {
+	err = l.Do(func() error {
+		if err := l.send(); err != nil {
+			return err
+		}
+		rows, sum, err = l.driver.ReadBack()
+		return err
+	})
+	return rows, sum, err
+}
+
+// EndPart records a part.
+func (l *LoaderState) EndPart(p Part) error {
+	return l.Do(func() error {
+		if err := l.send(); err != nil {
+			return err
+		}
+		if l.rows != p.Rows {
+			return &CountError{Table: l.table.driver.Name(), Part: p.Name, Sent: p.Rows, Counted: l.rows}
+		}
+		l.rows = 0
+		if l.table.filling.Ledger == nil {
+			return nil
+		}
+		if err := l.driver.Record(p); err != nil || !l.table.filling.EachPart {
+			return err
+		}
+		return l.driver.CommitPart()
+	})
+}
+
+// Close ends the loader.
+func (l *LoaderState) Close() (int64, error) {
+	err := l.Do(func() error {
+		if err := l.send(); err != nil {
+			return err
+		}
+		if l.table.filling.EachPart && l.rows > 0 {
+			return fmt.Errorf("sink: table %s: parts are committed one by one, but %d rows are in none",
+				l.table.driver.Name(), l.rows)
+		}
+		return l.driver.Complete()
+	})
+	l.isClosed = true
+	return l.rows, err
+}
+
+// SumOf returns the number and the sum of the rows with which read calls its function, for [LoaderDriver.ReadBack].
+func SumOf(columns []source.Column, read func(use func(b *source.Batch) error) error) (rows int64, sum Sum, err error) {
+	encoder, err := format.CSV{}.Encoder(columns)
+	if err != nil {
+		return 0, sum, err
+	}
+	var lines rowsum.Adder
+	var text []byte
+	err = read(func(row *source.Batch) (err error) {
+		if text, err = encoder.AppendRows(text[:0], row); err == nil {
+			lines.Line(text)
+			rows++
+		}
+		return err
+	})
+	return rows, lines.Sum, err
+}
