@@ -117,7 +117,6 @@ type preparer struct {
 	from    format.Readable // of the text; nil for batches
 	fields  []format.Field
 	asIs    bool               // text is loaded as it is, if the table keeps it
-	printed bool               // it was printed by another database of the same system
 	csv     bool               // the text is CSV, and is summed up
 	shows   bool               // the decoder shows the lines that are summed up
 	loaded  bool               // so are the rows that are loaded, which can have other text
@@ -137,7 +136,7 @@ func (p *preparer) prepare(b *block) {
 		b.rows, b.lines = addLines(&b.sum, b.text)
 		b.summed = true
 	}
-	if p.asIs && (p.printed || !endsData(b.text)) && p.table.KeepsText(b.text) {
+	if p.asIs && p.table.KeepsText(b.text) {
 		b.out = b.text
 		b.loaded.Sum = b.sum.Sum
 		return
@@ -155,23 +154,6 @@ func (p *preparer) prepare(b *block) {
 		b.empty()
 	}
 	b.finish()
-}
-
-// endsData reports whether a row of CSV is \. alone and without quotes. PostgreSQL before 18 takes it for the end of
-// the data.
-func endsData(text []byte) bool {
-	isEnd := func(c byte) bool { return c == '\n' || c == '\r' }
-	for from := 0; ; {
-		at := bytes.Index(text[from:], []byte(`\.`))
-		if at < 0 {
-			return false
-		}
-		start := from + at
-		from = start + len(`\.`)
-		if (start == 0 || isEnd(text[start-1])) && (from == len(text) || isEnd(text[from])) {
-			return true
-		}
-	}
 }
 
 // decode makes batches of the text of a block, or text for the loaders, one batch at a time.

@@ -68,7 +68,7 @@ func (c *columns) keepText() {
 }
 
 // learn sets the kinds of fields whose types the file does not say to those of the table. But a string is text, and not
-// JSON, if the table is dynamic, or if it comes from a table without types, which is one of SQLite.
+// JSON, if the table is dynamic, or if it comes from a table that has no types.
 func (c *columns) learn(table []source.Column, dynamic bool) {
 	i := 0
 	for f := range c.fields {

@@ -186,7 +186,7 @@ func (p *Plan) jobOf(
 		return j, err
 	}
 	j.columns.written = true
-	if j.system == source.SQLite {
+	if j.system.IsDynamic() {
 		j.columns.keepText()
 	}
 	if p.ReadBack && !j.columns.all && len(p.Columns) > 0 {

@@ -188,7 +188,7 @@ func (t *filling) prepare() error {
 	}
 	t.prep.table, t.prep.fitter = text, text
 	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all {
-		t.prep.asIs, t.prep.csv, t.prep.printed, t.prep.from = true, true, t.job.prints, format.CSV{}
+		t.prep.asIs, t.prep.csv, t.prep.from = true, true, format.CSV{}
 	}
 	var err error
 	if t.prep.encoder, err = text.Format().Encoder(c.types); err != nil {

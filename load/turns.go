@@ -44,14 +44,11 @@ func (t *turns) take() (int, bool) {
 	return i, true
 }
 
-// foreignKeys are the codes of databases for a row that refers to one that is not there.
-var foreignKeys = []string{"23503", "1452", "SQLITE_CONSTRAINT_FOREIGNKEY"}
-
-// postpone keeps a table for later if it has failed since another one, or its rows, may have been missing. MySQL waits
-// for the transaction of these rows, until the lock timeout, if it is still open.
+// postpone keeps a table for later if it has failed since another one, or its rows, may have been missing. A database
+// may wait for the transaction of these rows, until the lock timeout, if it is still open.
 func (t *turns) postpone(i int, err error) {
 	row, is := errors.AsType[*sink.RowError](err)
-	refers := is && slices.Contains(foreignKeys, row.Code)
+	refers := is && row.Dangling
 	waits := t.several && errors.Is(err, sink.ErrLocked)
 	if !refers && !waits && !errors.Is(err, sink.ErrNeeds) {
 		return

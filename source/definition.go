@@ -103,6 +103,9 @@ func (d Dialect) Family() Dialect {
 	return d
 }
 
+// IsDynamic reports whether each value has a type of its own, whatever its column, and JSON is text.
+func (d Dialect) IsDynamic() bool { return d == SQLite }
+
 // ColumnDefinition is what makes a column again.
 type ColumnDefinition struct {
 	Name      string `json:"name"`
