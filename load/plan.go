@@ -111,13 +111,10 @@ func (e *MissingTableError) Error() string { return e.Err.Error() }
 func (e *MissingTableError) Unwrap() error { return e.Err }
 
 func (p *Plan) check() error {
-	switch f := &p.Filling; {
-	case f.Columns != nil || f.Loaders != 0:
+	if p.Filling.Columns != nil || p.Filling.Loaders != 0 {
 		return errors.New("load: the plan, not its filling, has columns and the number of loaders")
-	case f.EachPart && f.Ledger == nil:
-		return errors.New("load: parts can be committed one by one only with a ledger")
 	}
-	return nil
+	return p.Filling.Check()
 }
 
 // checkConvert fails if no column has a name that Convert has.

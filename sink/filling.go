@@ -103,6 +103,14 @@ func (f Filling) Origin(column int) Origin {
 	return Origin{f.From, f.Types[column]}
 }
 
+// Timeout returns how long a statement waits for locks of others: at least a millisecond.
+func (f Filling) Timeout() time.Duration {
+	if f.LockTimeout <= 0 {
+		return 10 * time.Second
+	}
+	return max(f.LockTimeout, time.Millisecond)
+}
+
 // Converts reports whether the type of a column of the table may change values.
 func (f Filling) Converts(column string) bool {
 	return slices.ContainsFunc(f.Convert, func(name string) bool { return strings.EqualFold(name, column) })

@@ -324,3 +324,33 @@ func TestChoose(t *testing.T) {
 		}
 	}
 }
+
+// The table of a database embeds a TableState, and executes what it is told.
+func ExampleTableState() {
+	var filler sink.Filler // of the sink
+	table := &memory{}
+	err := table.Begin(context.Background(), &filler, table, sink.Filling{}, func() error {
+		loader := &memoryLoader{m: table}
+		loader.Join(&table.TableState, loader)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() { _ = table.Discard() }() // does nothing after Commit
+	loader := table.Loaders()[0]
+	err = loader.Load(rowsOf(1, 2, 3))
+	if err == nil {
+		var rows int64
+		rows, err = loader.Close()
+		fmt.Println(rows, "rows")
+	}
+	if err == nil {
+		err = table.Commit()
+	}
+	fmt.Println(table.calls, err)
+	// Output:
+	// 3 rows
+	// [add send complete commit end] <nil>
+}

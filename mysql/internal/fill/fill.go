@@ -8,16 +8,12 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"culvert/mysql/internal/catalog"
 	"culvert/mysql/internal/wire"
 	"culvert/sink"
 	"culvert/source"
 )
-
-// lockTimeout is how long statements wait for locks, unless the filling says otherwise.
-const lockTimeout = 10 * time.Second
 
 // DB is a connection to a database. It must be used by one goroutine at a time.
 type DB struct {
@@ -116,11 +112,7 @@ func (db *DB) ready(ctx context.Context, f sink.Filling) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("mysql: %w", ctx.Err())
 	}
-	timeout := f.LockTimeout
-	if timeout <= 0 {
-		timeout = lockTimeout
-	}
-	seconds := min(math.Ceil(timeout.Seconds()), 31536000)
+	seconds := min(math.Ceil(f.Timeout().Seconds()), 31536000)
 	db.redact = f.Redact
 	return db.failed(ctx, "preparing the session", db.conn.Exec(ctx,
 		fmt.Sprintf("SET SESSION lock_wait_timeout = %.0f, innodb_lock_wait_timeout = %.0[1]f", seconds)))

@@ -191,36 +191,14 @@ func (t *table) commit() error {
 	if t.last == "" {
 		return fmt.Errorf("%w: %w", sink.ErrUnconfirmed, failed)
 	}
-	switch committed, err := t.outcome(); {
-	case err != nil:
-		return fmt.Errorf("%w: %w", sink.ErrUnconfirmed, failed)
-	case committed:
-		return nil
-	}
-	return failed
-}
-
-// outcome asks over another connection whether the ledger has the last part of the transaction, for as long as grace.
-func (t *table) outcome() (committed bool, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), grace)
-	defer cancel()
-	next := time.NewTicker(100 * time.Millisecond)
-	defer next.Stop()
-	for {
+	return sink.Outcome(t.ctx, grace, failed, func(ctx context.Context) (bool, error) {
 		conn, err := t.db.conn.After(ctx)
-		if err == nil {
-			committed, err = t.has(ctx, conn, t.last)
-			conn.Close()
-		}
-		if err == nil {
-			return committed, nil
-		}
-		select {
-		case <-next.C: // the server may be starting
-		case <-ctx.Done():
+		if err != nil {
 			return false, err
 		}
-	}
+		defer conn.Close()
+		return t.has(ctx, conn, t.last)
+	})
 }
 
 // End rolls back what is not committed, and frees the lock. If the connection is gone, or ends now, the server does the

@@ -81,7 +81,7 @@ func (g *guard) end() {
 // guarded waits until the guard waits for the loaders alone, for as long as for any lock. It fails if the guard's
 // session has ended, so that others could have written.
 func (t *table) guarded() error {
-	ctx, cancel := context.WithTimeout(t.ctx, timeoutOf(t.Filling))
+	ctx, cancel := context.WithTimeout(t.ctx, t.Timeout())
 	defer cancel()
 	var own []string
 	for _, l := range t.loaders {

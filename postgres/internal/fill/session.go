@@ -20,9 +20,6 @@ import (
 // readBuffer is the size of reads from the network. Sum reads much.
 const readBuffer = 64 << 10
 
-// lockTimeout is how long statements wait for locks, unless the filling says otherwise.
-const lockTimeout = 10 * time.Second
-
 // session is a connection that is in a transaction, or between two.
 type session struct {
 	conn *pgconn.PgConn
@@ -80,7 +77,7 @@ SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(tru
 // begin begins a transaction, in place of one that is open.
 func (s *session) begin(ctx context.Context, f sink.Filling) error {
 	s.rollback()
-	s.xid, s.redact, s.timeout = "", f.Redact, timeoutOf(f)
+	s.xid, s.redact, s.timeout = "", f.Redact, f.Timeout()
 	// A server in SQL_ASCII does not convert text to UTF-8, but refuses text that is not valid UTF-8.
 	encoding := "UTF8"
 	if s.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
@@ -105,13 +102,6 @@ func (s *session) begin(ctx context.Context, f sink.Filling) error {
 	}
 	s.searchPath, s.schemas, s.pid = string(rows[0][0]), string(rows[0][1]), string(rows[0][2])
 	return nil
-}
-
-func timeoutOf(f sink.Filling) time.Duration {
-	if f.LockTimeout <= 0 {
-		return lockTimeout
-	}
-	return max(f.LockTimeout, time.Millisecond)
 }
 
 var errAnswer = errors.New("the server sent an unexpected answer")
@@ -220,43 +210,27 @@ func (s *session) commit(ctx context.Context, config *pgconn.Config) error {
 	if !s.conn.IsClosed() || s.xid == "" {
 		return failed
 	}
-	switch status := outcome(context.WithoutCancel(ctx), config, s.xid); status {
-	case "committed":
-		return nil
-	case "aborted":
-		return failed
-	}
-	return fmt.Errorf("%w: %w", sink.ErrUnconfirmed, failed)
+	return sink.Outcome(ctx, grace, failed, func(ctx context.Context) (bool, error) {
+		return askOutcome(ctx, config, s.xid)
+	})
 }
 
-// outcome asks for the status of a transaction over a new connection, for as long as grace. It returns "" if there is
-// no answer.
-func outcome(ctx context.Context, config *pgconn.Config, xid string) string {
-	ctx, cancel := context.WithTimeout(ctx, grace)
-	defer cancel()
-	next := time.NewTicker(100 * time.Millisecond)
-	defer next.Stop()
-	for {
-		if status := askOutcome(ctx, config, xid); status == "committed" || status == "aborted" {
-			return status
-		}
-		select {
-		case <-next.C:
-		case <-ctx.Done():
-			return ""
-		}
-	}
-}
-
-func askOutcome(ctx context.Context, config *pgconn.Config, xid string) string {
+// askOutcome asks over a new connection whether a transaction is committed. It is an error if it has not ended.
+func askOutcome(ctx context.Context, config *pgconn.Config, xid string) (isCommitted bool, err error) {
 	s, err := connect(ctx, config)
 	if err != nil {
-		return "" // the server may be starting
+		return false, err
 	}
 	defer s.close()
 	result := s.conn.ExecParams(ctx, "SELECT pg_catalog.txid_status($1)", [][]byte{[]byte(xid)}, nil, nil, nil).Read()
 	if result.Err != nil || len(result.Rows) != 1 || len(result.Rows[0]) != 1 {
-		return ""
+		return false, errAnswer
 	}
-	return string(result.Rows[0][0])
+	switch string(result.Rows[0][0]) {
+	case "committed":
+		return true, nil
+	case "aborted":
+		return false, nil
+	}
+	return false, errAnswer
 }

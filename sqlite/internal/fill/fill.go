@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -14,13 +13,8 @@ import (
 	"culvert/sqlite/internal/dbfile"
 )
 
-const (
-	// lockTimeout is how long to wait for a lock unless the filling says otherwise.
-	lockTimeout = 10 * time.Second
-
-	// cache is the page cache in KiB. SQLite writes pages to the file when it is full, so more saves little.
-	cache = 16 << 10
-)
+// cache is the page cache in KiB. SQLite writes pages to the file when it is full, so more saves little.
+const cache = 16 << 10
 
 // DB is an open database file. It must be used by one goroutine at a time.
 type DB struct {
@@ -79,7 +73,7 @@ func (db *DB) Close() (err error) {
 // Analyze updates the statistics of a table.
 func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) (err error) {
 	defer db.catch(&err)
-	if err := db.ready(ctx, f.LockTimeout); err != nil {
+	if err := db.ready(ctx, f); err != nil {
 		return err
 	}
 	t, err := db.find(ctx, name)
@@ -90,18 +84,15 @@ func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) (err err
 }
 
 // ready prepares the connection for a call, whose context it takes.
-func (db *DB) ready(ctx context.Context, timeout time.Duration) error {
+func (db *DB) ready(ctx context.Context, f sink.Filling) error {
 	if db.spent != nil {
 		return db.spent
 	}
 	if err := db.filler.Idle(); err != nil {
 		return err
 	}
-	if timeout <= 0 {
-		timeout = lockTimeout
-	}
 	db.conn.SetInterrupt(ctx)
-	if err := db.conn.BusyTimeout(timeout); err != nil {
+	if err := db.conn.BusyTimeout(f.Timeout()); err != nil {
 		return db.fail(ctx, err)
 	}
 	if db.set {

@@ -44,7 +44,7 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 	if err := f.Check(); err != nil {
 		return nil, err
 	}
-	if err := db.ready(ctx, f.LockTimeout); err != nil {
+	if err := db.ready(ctx, f); err != nil {
 		return nil, err
 	}
 	if err := db.mayWrite(ctx); err != nil {
