@@ -40,18 +40,6 @@ type engine interface {
 	open(ctx context.Context, address string) (source.Source, error)
 	openSink(ctx context.Context, address string, create bool) (sink.Sink, error)
 
-	// hasPassword reports whether an address holds a password. If in doubt it does.
-	hasPassword(address string) bool
-
-	// withPassword returns the address with a password.
-	withPassword(address, password string) (string, error)
-
-	// wanted returns who was asked for a password after an error, if nobody has named one.
-	wanted(err error) (user, database, server string)
-
-	// passwordFile says where passwords belong.
-	passwordFile() string
-
 	// files returns the files that opening the address reads, so that no output overwrites them.
 	files(address string) []string
 
@@ -65,6 +53,21 @@ type engine interface {
 // A joiner is an engine with snapshots that several sessions can read.
 type joiner interface {
 	join(ctx context.Context, address string, snapshot source.Snapshot) (source.Source, error)
+}
+
+// A server is an engine that clients connect to, perhaps with a password.
+type server interface {
+	// hasPassword reports whether an address holds a password. If in doubt it does.
+	hasPassword(address string) bool
+
+	// withPassword returns the address with a password.
+	withPassword(address, password string) (string, error)
+
+	// wanted returns who was asked for a password after an error, if nobody has named one.
+	wanted(err error) (user, database, server string)
+
+	// passwordFile says where passwords belong.
+	passwordFile() string
 }
 
 func (d Database) engine() engine { return engines[d.Engine] }

@@ -69,7 +69,8 @@ func TestHasPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.engine().hasPassword(d.address); got != want {
+		e, is := d.engine().(server)
+		if got := is && e.hasPassword(d.address); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
@@ -85,7 +86,7 @@ func TestWithPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		address, err := d.engine().withPassword(d.address, password)
+		address, err := d.engine().(server).withPassword(d.address, password)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +99,7 @@ func TestWithPassword(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		address, err := d.engine().withPassword(d.address, password)
+		address, err := d.engine().(server).withPassword(d.address, password)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ func FuzzHasPassword(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		// A source that is taken for free of passwords is shown as it is.
 		d, err := Parse(text)
-		if err != nil || d.Engine == "sqlite" || d.engine().hasPassword(d.address) ||
+		if err != nil || d.Engine == "sqlite" || d.engine().(server).hasPassword(d.address) ||
 			command.IdentityKey.MatchString(text) || command.PrivateKey.MatchString(text) {
 			return
 		}

@@ -69,8 +69,8 @@ func (f *Flags) Named(a *command.App, argument string, hints ...string) (Databas
 	if err != nil {
 		return Database{}, notSource(argument, err)
 	}
-	if d.engine().hasPassword(d.address) && !f.insecure {
-		where := "put it into " + d.engine().passwordFile() + "; see: culvert help environment"
+	if e, is := d.engine().(server); is && e.hasPassword(d.address) && !f.insecure {
+		where := "put it into " + e.passwordFile() + "; see: culvert help environment"
 		return Database{},
 			command.WithHint(command.Usagef("there is a password on the command line, where others can see it"),
 				slices.Concat([]string{where}, hints, []string{"to allow it anyway: --insecure-dsn"})...)

@@ -14,6 +14,8 @@ import (
 
 type mysqlEngine struct{}
 
+var _ server = mysqlEngine{}
+
 func (mysqlEngine) title() string { return "MySQL" }
 
 func (mysqlEngine) parse(scheme, rest string) (address string, is bool) {

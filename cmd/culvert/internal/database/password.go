@@ -24,8 +24,10 @@ type passwordPrompt struct {
 func connect[S any](ctx context.Context, d Database, open func(address string) (S, error)) (S, error) {
 	var none S // a nil pointer of the database in it would not be nil
 	opened, err := open(d.prompt.known(d.address))
-	if question := d.question(err); question != "" && d.prompt != nil {
-		address, promptErr := d.prompt.ask(ctx, d, question)
+	if asks, question := d.question(err); question != "" && d.prompt != nil {
+		address, promptErr := d.prompt.ask(ctx, question, func(password string) (string, error) {
+			return asks.withPassword(d.address, password)
+		})
 		switch {
 		case promptErr != nil:
 			return none, promptErr
@@ -41,15 +43,19 @@ func connect[S any](ctx context.Context, d Database, open func(address string) (
 
 // question returns what to ask the user after an error: for the password that a server wants and nobody has named;
 // otherwise "".
-func (d Database) question(err error) string {
-	user, database, server := d.engine().wanted(err)
+func (d Database) question(err error) (asks server, question string) {
+	asks, is := d.engine().(server)
+	if !is {
+		return nil, ""
+	}
+	user, database, where := asks.wanted(err)
 	if user == "" {
-		return ""
+		return nil, ""
 	}
 	if database != "" {
-		server = fmt.Sprintf("database %q on %s", database, server)
+		where = fmt.Sprintf("database %q on %s", database, where)
 	}
-	return fmt.Sprintf("Enter password of user %q for %s:", user, server)
+	return asks, fmt.Sprintf("Enter password of user %q for %s:", user, where)
 }
 
 // known returns the address with the password, if it was entered, or else the address.
@@ -67,7 +73,9 @@ func (p *passwordPrompt) known(address string) string {
 
 // ask asks for the password, unless that is done already, and returns the address of the database with it. It is "" if
 // there is nobody to ask, or nothing was entered.
-func (p *passwordPrompt) ask(ctx context.Context, d Database, question string) (string, error) {
+func (p *passwordPrompt) ask(
+	ctx context.Context, question string, with func(password string) (address string, err error),
+) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.address != "" || p.failed {
@@ -84,6 +92,6 @@ func (p *passwordPrompt) ask(ctx context.Context, d Database, question string) (
 		return "", nil
 	}
 	p.app.Secrets.Add(password)
-	p.address, err = d.engine().withPassword(d.address, password)
+	p.address, err = with(password)
 	return p.address, err
 }

@@ -18,7 +18,10 @@ import (
 
 type postgresEngine struct{}
 
-var _ joiner = postgresEngine{}
+var (
+	_ server = postgresEngine{}
+	_ joiner = postgresEngine{}
+)
 
 func (postgresEngine) title() string { return "PostgreSQL" }
 

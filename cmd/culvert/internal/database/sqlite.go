@@ -42,14 +42,6 @@ func (sqliteEngine) openSink(_ context.Context, address string, create bool) (si
 	return sqlite.OpenSink(address)
 }
 
-func (sqliteEngine) hasPassword(string) bool { return false }
-
-func (sqliteEngine) withPassword(address, _ string) (string, error) { return address, nil }
-
-func (sqliteEngine) wanted(error) (user, database, server string) { return "", "", "" }
-
-func (sqliteEngine) passwordFile() string { return "" }
-
 func (sqliteEngine) files(address string) []string { return []string{address, address + "-wal"} }
 
 func (sqliteEngine) hints(err error, _ string) []string {
