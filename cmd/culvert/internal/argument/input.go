@@ -17,7 +17,6 @@ import (
 
 	"culvert/agefile"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/export"
 	"culvert/manifest"
 )
@@ -99,7 +98,7 @@ func OpenInput(ctx context.Context, a *command.App, args []string, flags *PlaceF
 		return in, err
 	}
 	in.Name = args[0]
-	if !connect.IsURL(in.Name) {
+	if !IsURL(in.Name) {
 		f, err := os.Open(in.Name)
 		if err != nil {
 			return nil, err

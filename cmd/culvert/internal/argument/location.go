@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
+	"filippo.io/age"
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/fileservice/client"
 	"culvert/place"
 	"culvert/place/dir"
@@ -35,49 +35,60 @@ func (f *PlaceFlags) Add(cmd *cobra.Command) {
 		"give up on a server or a bucket if no byte moves for `TIME`")
 }
 
-// Location is where an argument leads: a file or a directory in a place.
+// Location is where an argument leads: a file or a directory in a place of this machine, of a server or of a bucket.
 type Location struct {
-	Text   string // the argument
-	Place  place.Place
-	Name   string                // in the place
-	Remote Remote                // nil for a place of this machine
-	Close  func(err error) error // takes the error of what was done there, and returns the one to report
+	Text   string                   // the argument; if it is a URL, in its usual form
+	Name   string                   // in the place
+	Origin string                   // what a URL names, at whatever address that is reached
+	URL    func(name string) string // of a file of the place; nil for a place of this machine
+	Blame  func(err error) error    // names files by their URLs
+
+	// From [Location.Open] on.
+	Place      place.Place           // it ends with the context that Open returns
+	Client     *client.Client        // of a server; otherwise nil
+	Identities []age.Identity        // of the flags: of a server, they are read; of a bucket, they will be if needed
+	Close      func(err error) error // takes the error of what was done there, and returns the one to report
+
+	open func(ctx context.Context, a *command.App, f *Flags) (context.Context, error)
 }
 
-// Remote is a server or a bucket.
-type Remote interface {
-	At(name string) string // a URL
-	Blame(err error) error // names files by their URLs
-	Close(err error) error
+// Remote returns where a URL leads. It connects to nothing.
+func Remote(url string) (*Location, error) {
+	if isBucket(url) {
+		return locateBucket(url)
+	}
+	return locateServer(url)
 }
 
-// Locate returns where an argument leads. It connects to the server of a URL; the context that it returns ends when
-// that turns out to be another one. The path of a link leads to the file behind it.
+// Open connects to the server or the bucket. The context that it returns ends when the server turns out to be another
+// one.
+func (l *Location) Open(ctx context.Context, a *command.App, f *Flags) (context.Context, error) {
+	if f.Timeout <= 0 {
+		return nil, command.Usagef("--timeout is %v, and must be more than 0", f.Timeout)
+	}
+	return l.open(ctx, a, f)
+}
+
+// Locate returns where an argument leads, and opens it: see [Location.Open]. The path of a link leads to the file
+// behind it.
 func Locate(ctx context.Context, a *command.App, argument string, f *PlaceFlags) (context.Context, *Location, error) {
-	if connect.IsBucket(argument) {
-		u, err := connect.ParseBucketURL(argument)
-		if err != nil {
-			return nil, nil, err
-		}
-		b, err := u.Open(ctx, f.timeout, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		a.WaitFor(connect.BucketPatience)
-		return ctx, &Location{u.String(), place.WithContext(ctx, b.Place), u.Path, b, b.Close}, nil
+	if !IsURL(argument) {
+		l, err := locatePath(argument)
+		return ctx, l, err
 	}
-	if connect.IsServer(argument) {
-		u, err := connect.ParseURL(argument)
-		if err != nil {
-			return nil, nil, err
-		}
-		flags := &connect.Flags{KeyFlags: connect.KeyFlags{Identity: f.as}, Timeout: f.timeout}
-		ctx, r, err := flags.Connect(ctx, a, u, client.DefaultConnections, nil)
-		if err != nil {
-			return nil, nil, err
-		}
-		return ctx, &Location{u.String(), r.Client.Place(), u.Path, r, r.Close}, nil
+	l, err := Remote(argument)
+	if err != nil {
+		return nil, nil, err
 	}
+	ctx, err = l.Open(ctx, a, &Flags{KeyFlags: KeyFlags{Identity: f.as}, Timeout: f.timeout})
+	if err != nil {
+		return nil, nil, err
+	}
+	return ctx, l, nil
+}
+
+// locatePath makes of a path of this machine a location, and opens it.
+func locatePath(argument string) (*Location, error) {
 	file := filepath.Clean(argument)
 	if target, err := filepath.EvalSymlinks(file); err == nil {
 		file = target
@@ -88,14 +99,20 @@ func Locate(ctx context.Context, a *command.App, argument string, f *PlaceFlags)
 	}
 	opened, err := dir.Open(parent)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, command.WithHint(fmt.Errorf("output directory %q does not exist", parent),
+		return nil, command.WithHint(fmt.Errorf("output directory %q does not exist", parent),
 			command.HintToMake(parent))
 	} else if err != nil {
-		return nil, nil, command.WithOutputHint(err)
+		return nil, command.WithOutputHint(err)
 	}
-	done := func(err error) error { return errors.Join(err, opened.Close()) }
-	return ctx, &Location{argument, opened, name, nil, done}, nil
+	return &Location{
+		Text: argument, Name: name, Place: opened,
+		Blame: func(err error) error { return err },
+		Close: func(err error) error { return errors.Join(err, opened.Close()) },
+	}, nil
 }
+
+// IsBucket reports whether the location is in a bucket, or by a URL in a directory of this machine.
+func (l *Location) IsBucket() bool { return isBucket(l.Text) }
 
 // Directory returns the place whose files are those in the directory of the location.
 func (l *Location) Directory() (place.Place, error) {
@@ -103,23 +120,15 @@ func (l *Location) Directory() (place.Place, error) {
 	return &output{sub, l}, err
 }
 
-// Blame names the file of a server or a bucket in an error about it.
-func (l *Location) Blame(err error) error {
-	if l.Remote == nil || err == nil {
-		return err
-	}
-	return l.Remote.Blame(err)
-}
-
 // Info describes what exists at the location.
 func (l *Location) Info() (fs.FileInfo, error) { return fs.Stat(l.Place, l.Name) }
 
 // Join names a file in the directory of the location.
 func (l *Location) Join(name string) string {
-	if l.Remote == nil {
+	if l.URL == nil {
 		return filepath.Join(l.Text, filepath.FromSlash(name))
 	}
-	return l.Remote.At(path.Join(l.Name, name))
+	return l.URL(path.Join(l.Name, name))
 }
 
 // Explain says which output an error is about.
@@ -140,8 +149,8 @@ func (l *Location) Explain(err error) error {
 		}
 		return existsError(name)
 	}
-	if l.Remote != nil {
-		return l.Remote.Blame(err)
+	if l.URL != nil {
+		return l.Blame(err)
 	}
 	return command.WithOutputHint(command.Rephrase(err, fmt.Sprintf("output %q: %v", name, at.Err)))
 }

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/place"
 )
@@ -155,7 +154,7 @@ func OpenSink(ctx context.Context, a *command.App, path string, force bool, flag
 	if err != nil {
 		return nil, nil, err
 	}
-	if connect.IsURL(path) && (l.Name == "." || connect.EndsInSlash(path)) {
+	if IsURL(path) && (l.Name == "." || EndsInSlash(path)) {
 		err := command.WithHint(command.Usagef("output %q is a directory", path), "name a file in it")
 		return nil, nil, l.Close(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/internal/keyfile"
 )
 
@@ -19,7 +18,7 @@ func OutputTo(w *command.Work, r *command.WorkReport, output string, force bool,
 	case w.ToStdout:
 		r.Output, w.Name = "-", "standard output"
 		return RefuseOwnOutput(w.App, slices.Concat(inputs...))
-	case connect.IsURL(output):
+	case IsURL(output):
 		return nil // a server is asked when the output begins
 	}
 	if err := RefuseSameFile(output, WithOwnIdentity(slices.Concat(inputs...))); err != nil {

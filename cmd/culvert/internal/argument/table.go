@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/export"
 	"culvert/manifest"
 	"culvert/place"
@@ -28,7 +27,7 @@ func OpenTable(ctx context.Context, a *command.App, argument string, f *PlaceFla
 	*Table, error,
 ) {
 	locate, name := argument, ""
-	if !connect.IsURL(argument) {
+	if !IsURL(argument) {
 		absolute, err := filepath.Abs(argument)
 		if err != nil {
 			return nil, err
@@ -39,7 +38,7 @@ func OpenTable(ctx context.Context, a *command.App, argument string, f *PlaceFla
 	if err != nil {
 		return nil, err
 	}
-	if l.Remote != nil {
+	if l.URL != nil {
 		l.Name, name = path.Dir(l.Name), path.Base(l.Name)
 	}
 	t, err := l.table(ctx, name, config)

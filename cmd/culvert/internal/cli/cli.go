@@ -1,6 +1,6 @@
 // Package cli is the command line of Culvert: the root, and the verbs on files, each in a file of its own. The other
 // verbs are in the packages serve, remote, jobs, load, logs and demo below this one. What verbs share is in command,
-// connect, argument, database, layout, monitor and help.
+// argument, database and help.
 //
 // [Main] is all that the program needs. It builds the verbs, runs the one that is asked for, and turns what comes of it
 // into messages and an exit code.

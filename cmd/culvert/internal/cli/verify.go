@@ -12,7 +12,6 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
@@ -106,7 +105,7 @@ func verify(
 		return err
 	}
 	var in *argument.Input
-	if len(args) > 0 && (connect.IsURL(args[0]) || argument.IsDirectory(args[0])) {
+	if len(args) > 0 && (argument.IsURL(args[0]) || argument.IsDirectory(args[0])) {
 		ctx, l, err := argument.Locate(ctx, a, args[0], &o.PlaceFlags)
 		if err != nil {
 			return err

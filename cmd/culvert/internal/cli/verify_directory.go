@@ -73,7 +73,7 @@ func verifyDirectory(
 			if is && t.Parted() {
 				file = at.Path
 			}
-			if is && (l.Remote != nil || t.Parted()) {
+			if is && (l.URL != nil || t.Parted()) {
 				err = at.Err
 			}
 			result.Error = command.Plain(err)

@@ -1,5 +1,5 @@
 // Package command is what every verb is made of: the run of the program, flags, keys and passphrases, progress,
-// reports, errors with hints, and exit codes.
+// reports, figures for Prometheus, errors with hints, and exit codes.
 //
 // A verb builds a cobra.Command with the text of package help. The steps of its run are
 //

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"culvert/cmd/culvert/internal/connect"
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/remote"
 	"culvert/internal/keyfile"
 	"culvert/secureconn"
@@ -47,7 +47,7 @@ func (d *demo) mount(ctx context.Context, s *stageFigures, key *keyfile.Key) (er
 	if err := errors.Join(key.Create(identity, time.Now()), os.Mkdir(dir, 0o700)); err != nil {
 		return err
 	}
-	url := &connect.URL{Fingerprint: serving.Fingerprint(), Address: listener.Addr().String(), Path: "."}
+	url := &argument.URL{Fingerprint: serving.Fingerprint(), Address: listener.Addr().String(), Path: "."}
 	end, err := startMount(ctx, identity, url.String(), dir)
 	if err != nil {
 		return err

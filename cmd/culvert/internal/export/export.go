@@ -15,11 +15,9 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/jobs"
-	"culvert/cmd/culvert/internal/layout"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/manifest"
@@ -32,7 +30,7 @@ type options struct {
 	command.WorkFlags
 	command.RecipientFlags
 	argument.PlaceFlags
-	layout.Layout
+	jobs.Layout
 	shared    jobs.ExportFlags
 	from      database.Flags
 	plaintext bool
@@ -301,7 +299,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 	}
 	if o.namesFile(names) {
 		name := o.output
-		if connect.IsURL(name) {
+		if argument.IsURL(name) {
 			name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
 		}
 		if err := o.Follow(name, o.given, o.plaintext); err != nil {
@@ -313,7 +311,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 
 // namesFile reports whether -o is the name of a file, as far as that can be known without asking another machine.
 func (o *options) namesFile(names []string) bool {
-	if o.output == "" || o.output == "-" || o.several(names) || connect.EndsInSlash(o.output) {
+	if o.output == "" || o.output == "-" || o.several(names) || argument.EndsInSlash(o.output) {
 		return false
 	}
 	info, err := os.Stat(o.output)
@@ -329,7 +327,7 @@ func outputPath(ctx context.Context, a *command.App, o *options, table, extensio
 	switch output := o.output; {
 	case output == "":
 		return name, nil
-	case connect.IsURL(output):
+	case argument.IsURL(output):
 		_, l, err := argument.Locate(ctx, a, output, &o.PlaceFlags)
 		if err != nil {
 			return "", err
@@ -338,7 +336,7 @@ func outputPath(ctx context.Context, a *command.App, o *options, table, extensio
 		if errors.Is(err, place.ErrUnreachable) {
 			return "", l.Close(l.Blame(err)) // what follows would wait as long again
 		}
-		if err == nil && info.IsDir() || connect.EndsInSlash(output) {
+		if err == nil && info.IsDir() || argument.EndsInSlash(output) {
 			output = l.Join(name)
 		}
 		return output, l.Close(nil)

@@ -13,7 +13,6 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/manifest"
@@ -136,7 +135,7 @@ func planOutput(
 		return manifest.FileNames(names, extension), l.Close(nil)
 	}
 	r.Output, err = outputPath(ctx, a, o, names[0], extension)
-	if err == nil && r.Output != "-" && !connect.IsURL(r.Output) {
+	if err == nil && r.Output != "-" && !argument.IsURL(r.Output) {
 		err = argument.CheckOutput(r.Output, o.force)
 	}
 	return []string{r.Output}, err

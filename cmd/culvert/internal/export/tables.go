@@ -164,7 +164,7 @@ func (e *tablesExport) checkFiles(l *argument.Location) error {
 		files = append(files, manifest.FileNames(e.names, e.plan.Extension())...)
 	}
 	for _, name := range files {
-		if l.Remote != nil {
+		if l.URL != nil {
 			break
 		}
 		if err := argument.RefuseSameFile(l.Join(name), e.inputs); err != nil {

@@ -18,8 +18,6 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
-	"culvert/cmd/culvert/internal/layout"
-	"culvert/cmd/culvert/internal/monitor"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/manifest"
@@ -35,7 +33,7 @@ type ExportFlags struct {
 	resume         resume
 	maxConnections int
 	replicas       int
-	metrics        monitor.Flag
+	metrics        command.MetricsFlag
 }
 
 // Add adds the flags to a command.
@@ -103,7 +101,7 @@ func (f *ExportFlags) Check() error {
 type Export struct {
 	Flags    *ExportFlags
 	Plan     *export.Plan // with the recipients, and a PartSize
-	Layout   layout.Layout
+	Layout   Layout
 	Database database.Database
 	Held     source.Snapshot // zero: a new one
 	Choice   Choice

@@ -12,14 +12,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"culvert/cmd/culvert/internal/monitor"
+	"culvert/cmd/culvert/internal/command"
 	"culvert/workers"
 )
 
 // fetched returns the figures of Culvert as Prometheus gets them, by their names.
 func fetched(t *testing.T, all []prometheus.Collector) map[string]string {
 	t.Helper()
-	url, stop, err := monitor.Flag("127.0.0.1:0").Serve(all...)
+	url, stop, err := command.MetricsFlag("127.0.0.1:0").Serve(all...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func workerName() string {
 
 // outputOf names a place so that other processes find it: a URL; or a directory of a host.
 func outputOf(l *argument.Location) (output, host string, err error) {
-	if l.Remote != nil {
+	if l.URL != nil {
 		return l.Text, "", nil
 	}
 	output, err = filepath.Abs(l.Text)

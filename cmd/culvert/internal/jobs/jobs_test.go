@@ -20,7 +20,6 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/layout"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/internal/testkit"
@@ -77,7 +76,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	how := layout.Layout{Format: "jsonl", InvalidUTF8: "base64", Compression: "gzip"}
+	how := Layout{Format: "jsonl", InvalidUTF8: "base64", Compression: "gzip"}
 	plan := &export.Plan{Recipients: []age.Recipient{identity.Recipient()}}
 	if err := how.Apply(plan); err != nil {
 		t.Fatal(err)

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/place"
 	"culvert/workers"
 )
@@ -51,7 +51,7 @@ func (f *QueueFlags) flags() string {
 
 // secret returns what the participants of a job share.
 func (f *QueueFlags) secret(ctx context.Context, a *command.App) ([]byte, error) {
-	key, err := (&connect.KeyFlags{Identity: f.jobKey}).Key(ctx, a)
+	key, err := (&argument.KeyFlags{Identity: f.jobKey}).Key(ctx, a)
 	if err != nil {
 		return nil, err
 	}

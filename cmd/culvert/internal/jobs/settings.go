@@ -13,7 +13,6 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/layout"
 	"culvert/export"
 	"culvert/workers"
 )
@@ -25,7 +24,7 @@ type settings struct {
 	Output     string   `json:"output"`
 	Host       string   `json:"host,omitempty"`       // of a directory
 	Recipients []string `json:"recipients,omitempty"` // none: not encrypted
-	layout.Layout
+	Layout
 	FailFast bool `json:"fail_fast,omitempty"`
 
 	// The job has the tables, and parts have the selection. Both are here so that a job is not continued with others.
@@ -44,7 +43,7 @@ type Choice struct {
 const settingsVersion = 1
 
 func newSettings(
-	plan *export.Plan, how layout.Layout, which Choice, l *argument.Location,
+	plan *export.Plan, how Layout, which Choice, l *argument.Location,
 ) (s settings, err error) {
 	s = settings{
 		Version: settingsVersion, Layout: how, FailFast: plan.FailFast, Choice: which,

@@ -17,7 +17,6 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
-	"culvert/cmd/culvert/internal/monitor"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/source"
 	"culvert/workers"
@@ -40,7 +39,7 @@ type workerOptions struct {
 	argument.PlaceFlags
 	only    command.NamedRecipients
 	from    database.Flags
-	metrics monitor.Flag
+	metrics command.MetricsFlag
 	idle    time.Duration
 	hold    time.Duration
 }

@@ -10,7 +10,6 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/ui"
@@ -138,7 +137,7 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 	if config.Identities, err = l.o.DecryptFlags.WhenNeeded(ctx, l.a); err != nil {
 		return err
 	}
-	if !connect.IsURL(l.from) && !argument.IsDirectory(l.from) {
+	if !argument.IsURL(l.from) && !argument.IsDirectory(l.from) {
 		in, err := argument.OpenInput(ctx, l.a, []string{l.from}, &l.o.PlaceFlags)
 		if err != nil {
 			return err
@@ -171,7 +170,7 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 			"name the directory: the manifest in it has what they need"))
 	}
 	name := in.Name
-	if connect.IsURL(name) {
+	if argument.IsURL(name) {
 		name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
 	}
 	if l.o.format != "" {

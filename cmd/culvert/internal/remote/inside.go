@@ -3,7 +3,6 @@ package remote
 import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 )
 
 // refuseInside refuses a copy of a directory inside it, which would be copied too, without end. If one of the two is on
@@ -11,13 +10,13 @@ import (
 func refuseInside(to, from string) error {
 	for _, name := range []*string{&to, &from} {
 		switch {
-		case connect.IsFile(*name):
-			local, err := connect.LocalPath(*name)
+		case argument.IsFile(*name):
+			local, err := argument.LocalPath(*name)
 			if err != nil {
 				return err
 			}
 			*name = local
-		case connect.IsURL(*name):
+		case argument.IsURL(*name):
 			return nil
 		}
 	}

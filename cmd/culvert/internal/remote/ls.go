@@ -10,11 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/fileservice"
-	"culvert/place"
 )
 
 // LsReport is the report of culvert ls.
@@ -101,7 +100,7 @@ func (r *LsReport) Text() string {
 
 // NewLs returns culvert ls.
 func NewLs(a *command.App) *cobra.Command {
-	o, r := &connect.Flags{}, &LsReport{Entries: []lsEntry{}}
+	o, r := &argument.Flags{Connections: 1}, &LsReport{Entries: []lsEntry{}}
 	cmd := a.Reporting("ls", r, func(ctx context.Context, args []string) error { return ls(ctx, a, r, o, args[0]) })
 	cmd.Args = command.Exactly(1)
 	cmd.Flags().BoolVarP(&r.long, "long", "l", false, "show type, permissions, size and time")
@@ -109,31 +108,29 @@ func NewLs(a *command.App) *cobra.Command {
 	return cmd
 }
 
-func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text string) (err error) {
-	end, err := otherEndOf(text)
+func ls(ctx context.Context, a *command.App, r *LsReport, o *argument.Flags, text string) (err error) {
+	l, err := argument.Remote(text)
 	if err != nil {
 		return err
 	}
-	r.URL = end.at(end.path())
-	ctx, closed, err := end.open(ctx, o, a, 1, nil)
-	if err != nil {
+	r.URL = l.Text
+	if _, err := l.Open(ctx, a, o); err != nil {
 		return err
 	}
-	defer func() { err = closed(err) }()
-	files := place.WithContext(ctx, end.place())
-	info, err := fs.Stat(files, end.path())
+	defer func() { err = l.Close(err) }()
+	info, err := fs.Stat(l.Place, l.Name)
 	if err != nil {
-		return end.blame(err)
+		return l.Blame(err)
 	}
 	if !info.IsDir() {
 		r.Entries = append(r.Entries, newLsEntry(info))
 		return nil
 	}
-	entries, failed := fs.ReadDir(files, end.path())
+	entries, failed := fs.ReadDir(l.Place, l.Name)
 	for _, entry := range entries {
 		info, err := entry.Info()
 		if err != nil {
-			return end.blame(err)
+			return l.Blame(err)
 		}
 		r.Entries = append(r.Entries, newLsEntry(info))
 	}
@@ -142,5 +139,5 @@ func ls(ctx context.Context, a *command.App, r *LsReport, o *connect.Flags, text
 		a.Console.Warn(command.Plain(failed))
 		return command.Incomplete(failed)
 	}
-	return end.blame(failed)
+	return l.Blame(failed)
 }

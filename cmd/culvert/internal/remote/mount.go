@@ -15,14 +15,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/fileservice"
-	"culvert/fileservice/client"
 	"culvert/fusefs"
 	"culvert/internal/plainfs"
+	"culvert/place"
 )
 
 // defaultMountTimeout is shorter than that of other commands: a program cannot show that it waits for the network.
@@ -98,13 +98,13 @@ func (o *mountOptions) add(cmd *cobra.Command) {
 }
 
 // remote returns the flags that connect, which take one identity.
-func (o *mountOptions) remote() (*connect.Flags, error) {
+func (o *mountOptions) remote() (*argument.Flags, error) {
 	if o.decrypt && o.writable {
 		return nil, command.WithHint(
 			command.Usagef("--decrypt and --rw exclude each other: what is decrypted can only be read"),
 			"mount it twice, at two directories")
 	}
-	f := &connect.Flags{Timeout: o.timeout}
+	f := &argument.Flags{Timeout: o.timeout}
 	f.PassphraseFlags = o.PassphraseFlags
 	for i, path := range o.identities {
 		switch {
@@ -138,15 +138,25 @@ func (m *mounting) run(ctx context.Context, url string) (err error) {
 	if err != nil {
 		return err
 	}
-	open := m.openServer
-	if connect.IsBucket(url) {
-		open = m.openBucket
-	}
-	ctx, shown, closed, err := open(ctx, url, flags)
+	l, err := argument.Remote(url)
 	if err != nil {
 		return err
 	}
-	defer func() { err = closed(err) }()
+	m.report.URL = l.Text
+	if l.IsBucket() && m.options.writable {
+		return command.Usagef("a bucket or a directory is mounted read only, without --rw")
+	}
+	if err := checkMountPoint(m.report.Directory); err != nil {
+		return err
+	}
+	if ctx, err = l.Open(ctx, m.app, flags); err != nil {
+		return err
+	}
+	defer func() { err = l.Close(err) }()
+	shown, err := m.shown(ctx, l, flags)
+	if err != nil {
+		return err
+	}
 	m.app.WaitFor(Leaving)
 	command.CollectEvery(command.TransferRoom)
 	mounted, err := fusefs.Mount(m.report.Directory, fusefs.Config{
@@ -194,56 +204,42 @@ func (m *mounting) readMemory() int64 {
 	return 0
 }
 
-// openServer connects to a server, and returns what is to be mounted. Whatever was done with it, close takes its error.
-func (m *mounting) openServer(ctx context.Context, url string, flags *connect.Flags) (
-	_ context.Context, shown fs.FS, close func(error) error, err error,
-) {
-	u, err := connect.ParseURL(url)
+// shown returns what is to be mounted.
+func (m *mounting) shown(ctx context.Context, l *argument.Location, flags *argument.Flags) (fs.FS, error) {
+	info, err := fs.Stat(l.Place, l.Name)
 	if err != nil {
-		return nil, nil, nil, err
-	}
-	m.report.URL = u.String()
-	if err := checkMountPoint(m.report.Directory); err != nil {
-		return nil, nil, nil, err
-	}
-	ctx, remote, err := flags.Connect(ctx, m.app, u, client.DefaultConnections, nil)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if shown, err = m.shown(ctx, remote); err != nil {
-		return nil, nil, nil, remote.Close(err)
-	}
-	return ctx, shown, remote.Close, nil
-}
-
-func notDirectory(url fmt.Stringer) error {
-	return command.WithHint(command.Usagef("%s is not a directory", url), "mount the directory that it is in")
-}
-
-// shown returns what is to be mounted of a server.
-func (m *mounting) shown(ctx context.Context, remote *connect.Server) (fs.FS, error) {
-	info, err := remote.WithContext(ctx).Stat(remote.URL.Path)
-	if err != nil {
-		return nil, remote.Blame(err)
+		return nil, l.Blame(err)
 	}
 	if !info.IsDir() {
-		return nil, notDirectory(remote.URL)
+		return nil, command.WithHint(command.Usagef("%s is not a directory", l.Text),
+			"mount the directory that it is in")
 	}
-	tree, err := remote.Sub(remote.URL.Path)
+	if l.Client == nil {
+		tree, err := place.Sub(l.Place, l.Name)
+		if err != nil || !m.options.decrypt {
+			return tree, err
+		}
+		identities, err := flags.Identities(ctx, m.app)
+		if err != nil {
+			return nil, err
+		}
+		return m.decrypted(ctx, plainfs.Config{FS: tree, Identities: identities})
+	}
+	tree, err := l.Client.Sub(l.Name)
 	if err != nil {
 		return nil, err
 	}
 	if m.options.writable {
 		if err := tree.Chtimes(".", time.Time{}, time.Time{}); errors.Is(err, fileservice.ErrRefused) {
-			return nil, command.WithHint(remote.Blame(err), "mount it without --rw; or have it served with --writable")
+			return nil, command.WithHint(l.Blame(err), "mount it without --rw; or have it served with --writable")
 		} else if err != nil {
-			return nil, remote.Blame(err)
+			return nil, l.Blame(err)
 		}
 	}
 	if !m.options.decrypt {
 		return tree, nil
 	}
-	return m.decrypted(ctx, plainfs.Config{FS: tree, Identities: remote.Identities})
+	return m.decrypted(ctx, plainfs.Config{FS: tree, Identities: l.Identities})
 }
 
 // decrypted shows the files of a configuration decrypted, with its identities and the further ones of the flags.

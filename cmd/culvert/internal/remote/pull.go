@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/export"
 	"culvert/fileservice/transfer"
 )
 
@@ -34,11 +36,11 @@ func NewPull(a *command.App) *cobra.Command {
 }
 
 func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) {
-	if t.end, err = otherEndOf(url); err != nil {
+	if t.at, err = argument.Remote(url); err != nil {
 		return err
 	}
-	t.config.Origin = t.end.origin()
-	dir, name, err := pullTarget(t.end.path(), output, t.config.Origin)
+	t.config.Origin = t.at.Origin
+	dir, name, err := pullTarget(t.at.Name, output, t.config.Origin)
 	if err != nil {
 		return err
 	}
@@ -46,14 +48,23 @@ func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) 
 	if err := refuseInside(t.report.Local, url); err != nil {
 		return err
 	}
-	t.config.Remote, t.config.Local = t.end.path(), name
+	t.config.Remote, t.config.Local = t.at.Name, name
 	if t.config.Root, err = os.OpenRoot(dir); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
-	return t.do(ctx, func(ctx context.Context, config transfer.Config) (transfer.Result, error) {
-		return transfer.Pull(ctx, t.end.listed(), config)
-	})
+	return t.do(ctx, t.pull)
+}
+
+// pull copies from a server, or from a bucket, whose checksums may be in manifests.
+func (t *fileTransfer) pull(ctx context.Context, config transfer.Config) (transfer.Result, error) {
+	from := t.at.Place
+	if t.at.Client == nil {
+		from = newListedPlace(from, func(ctx context.Context, dir fs.FS) (*export.Directory, error) {
+			return export.ReadConfig{Identities: t.at.Identities}.OpenDirectory(ctx, dir)
+		})
+	}
+	return transfer.Pull(ctx, from, config)
 }
 
 // pullTarget says in which directory, and under which path in it, a file of a server goes. A directory under a new name

@@ -14,10 +14,8 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/fileservice/transfer"
-	"culvert/place"
 )
 
 // NewPush returns culvert push.
@@ -35,7 +33,7 @@ func NewPush(a *command.App) *cobra.Command {
 }
 
 func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
-	if t.end, err = otherEndOf(url); err != nil {
+	if t.at, err = argument.Remote(url); err != nil {
 		return err
 	}
 	dir, name, err := pushSource(local)
@@ -47,13 +45,13 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.config.Root.Close()) }()
-	t.config.Withhold = connect.Withhold(t.flags.KeyFiles())
-	path := t.end.path()
-	into := path == "." || connect.EndsInSlash(url)
+	t.config.Withhold = argument.Withhold(t.flags.KeyFiles())
+	path := t.at.Name
+	into := path == "." || argument.EndsInSlash(url)
 	return t.do(ctx, func(ctx context.Context, config transfer.Config) (transfer.Result, error) {
 		config.Remote = path
 		if !into {
-			info, err := fs.Stat(place.WithContext(ctx, t.end.place()), path)
+			info, err := fs.Stat(t.at.Place, path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return transfer.Result{}, err
 			}
@@ -66,11 +64,11 @@ func push(ctx context.Context, t *fileTransfer, local, url string) (err error) {
 		if into {
 			config.Remote = pathpkg.Join(path, name)
 		}
-		t.report.URL = t.end.at(config.Remote)
+		t.report.URL = t.at.URL(config.Remote)
 		if err := refuseInside(t.report.URL, local); err != nil {
 			return transfer.Result{}, err
 		}
-		return transfer.Push(ctx, t.end.place(), config)
+		return transfer.Push(ctx, t.at.Place, config)
 	})
 }
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/fileservice"
 	"culvert/fileservice/client"
@@ -29,9 +29,8 @@ import (
 
 // transferFlags are those of culvert pull and culvert push.
 type transferFlags struct {
-	connect.Flags
+	argument.Flags
 	include, exclude []string
-	connections      int
 	force, retry     bool
 	dryRun, hash     bool
 
@@ -40,7 +39,7 @@ type transferFlags struct {
 
 func (f *transferFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.IntVarP(&f.connections, "jobs", "j", client.DefaultConnections, "use `N` connections at once")
+	flags.IntVarP(&f.Connections, "jobs", "j", client.DefaultConnections, "use `N` connections at once")
 	flags.StringArrayVar(&f.include, "include", nil, "copy only what matches `PATTERN`; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out what matches `PATTERN`; repeatable")
 	flags.BoolVar(&f.retry, "retry", false, "try again while the server is unreachable")
@@ -86,7 +85,7 @@ type fileTransfer struct {
 	app    *command.App
 	flags  *transferFlags
 	report *TransferReport
-	end    otherEnd
+	at     *argument.Location
 	writes bool // to the other end
 	config transfer.Config
 
@@ -100,8 +99,8 @@ func (t *fileTransfer) do(
 	ctx context.Context, run func(context.Context, transfer.Config) (transfer.Result, error),
 ) (err error) {
 	const most = 256
-	if t.flags.connections < 1 || t.flags.connections > most {
-		return command.Usagef("--jobs is %d, and must be from 1 to %d", t.flags.connections, most)
+	if t.flags.Connections < 1 || t.flags.Connections > most {
+		return command.Usagef("--jobs is %d, and must be from 1 to %d", t.flags.Connections, most)
 	}
 	for _, pattern := range slices.Concat(t.flags.include, t.flags.exclude) {
 		if _, err := path.Match(pattern, ""); err != nil {
@@ -109,27 +108,25 @@ func (t *fileTransfer) do(
 				`write \[ for a [ in a name, and \\ for a \`)
 		}
 	}
-	t.report.URL = t.end.at(t.end.path())
+	t.report.URL = t.at.Text
 	t.config.Include, t.config.Exclude = t.flags.include, t.flags.exclude
 	t.config.Overwrite, t.config.DryRun = t.flags.force, t.flags.dryRun
-	t.config.Hash, t.config.Parallel = t.flags.hash, t.flags.connections
+	t.config.Hash, t.config.Parallel = t.flags.hash, t.flags.Connections
 	t.config.Progress, t.config.Notify = &transfer.Progress{}, t.notify
-	var again func(context.Context, error) error
 	if t.flags.retry {
-		t.config.Retry = func(err error) bool { return !connect.IsFinal(err) }
-		again = t.waitForServer()
+		t.config.Retry = func(err error) bool { return !argument.IsFinal(err) }
+		t.flags.Again = t.waitForServer()
 	}
 	command.CollectEvery(command.TransferRoom)
-	ctx, closed, err := t.end.open(ctx, &t.flags.Flags, t.app, t.flags.connections, again)
-	if err != nil {
+	if ctx, err = t.at.Open(ctx, t.app, &t.flags.Flags); err != nil {
 		return err
 	}
-	defer func() { err = closed(err) }()
+	defer func() { err = t.at.Close(err) }()
 
 	stop := t.showProgress()
 	result, err := run(ctx, t.config)
 	stop()
-	if cause := context.Cause(ctx); cause != nil && connect.IsFinal(cause) {
+	if cause := context.Cause(ctx); cause != nil && argument.IsFinal(cause) {
 		err = cause
 	}
 	t.conclude(&result, err)
@@ -374,8 +371,8 @@ func (t *fileTransfer) hint(err error) error {
 		return err
 	case errors.Is(err, place.ErrIntegrity):
 		return err
-	case errors.Is(err, place.ErrRefused) && errors.Is(err, fs.ErrPermission) && connect.IsBucket(t.report.URL):
-		return command.WithHint(err, connect.HintOfCredentials)
+	case errors.Is(err, place.ErrRefused) && errors.Is(err, fs.ErrPermission) && t.at.IsBucket():
+		return command.WithHint(err, argument.HintOfCredentials)
 	case errors.Is(err, place.ErrUnreachable) && !t.flags.retry:
 		return command.WithHint(err, t.toResume()+", or add --retry")
 	case errors.Is(err, fileservice.ErrRefused) && errors.Is(err, syscall.EROFS):
@@ -392,7 +389,7 @@ func (t *fileTransfer) hint(err error) error {
 	case errors.Is(err, fs.ErrExist):
 		return t.hintOfExisting(err, reason)
 	case missing:
-		return command.WithHint(err, "list what exists: culvert ls "+command.ForShell(t.end.at(".")))
+		return command.WithHint(err, "list what exists: culvert ls "+command.ForShell(t.at.URL(".")))
 	}
 	return err
 }
@@ -403,9 +400,9 @@ func (t *fileTransfer) toResume() string {
 
 // nameOf is what an error is about. An object has the name of its URL if the store is to blame.
 func (t *fileTransfer) nameOf(err *fs.PathError) string {
-	if connect.IsBucket(t.report.URL) && (errors.Is(err, place.ErrRefused) || errors.Is(err, place.ErrUnreachable) ||
+	if t.at.IsBucket() && (errors.Is(err, place.ErrRefused) || errors.Is(err, place.ErrUnreachable) ||
 		errors.Is(err, place.ErrIntegrity)) {
-		return t.end.at(err.Path)
+		return t.at.URL(err.Path)
 	}
 	return ui.Name(filepath.Clean(err.Path))
 }

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"syscall"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/secureconn"
 )
@@ -95,7 +95,7 @@ func (c *accessConn) Close() error {
 
 // listenForHangups makes SIGHUP a request to read the files of --allow again, if there are any, until stop is called.
 func (s *serving) listenForHangups() (hangups <-chan os.Signal, stop func()) {
-	if !slices.ContainsFunc(s.options.allow, func(value string) bool { return !connect.IsFingerprint(value) }) {
+	if !slices.ContainsFunc(s.options.allow, func(value string) bool { return !argument.IsFingerprint(value) }) {
 		return nil, func() {}
 	}
 	c := make(chan os.Signal, 1)
@@ -125,7 +125,7 @@ func (s *serving) reload(ctx context.Context) {
 
 func (s *serving) readAgain(ctx context.Context) ([]string, error) {
 	for _, value := range s.options.allow {
-		if connect.IsFingerprint(value) {
+		if argument.IsFingerprint(value) {
 			continue
 		}
 		// A pipe could be waited for, and standard input has ended.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"culvert/cmd/culvert/internal/connect"
+	"culvert/cmd/culvert/internal/argument"
 )
 
 // listenAddress completes what --listen says: the default port where there is none, and all addresses for a port alone.
@@ -16,7 +16,7 @@ func listenAddress(text string) string {
 		return ":" + text
 	}
 	if _, _, err := net.SplitHostPort(text); err != nil {
-		return net.JoinHostPort(strings.Trim(text, "[]"), connect.DefaultPort)
+		return net.JoinHostPort(strings.Trim(text, "[]"), argument.DefaultPort)
 	}
 	return text
 }
@@ -36,7 +36,7 @@ func serverURLs(fingerprint string, address net.Addr) []string {
 	}
 	urls := make([]string, 0, len(hosts))
 	for _, host := range hosts {
-		urls = append(urls, (&connect.URL{Fingerprint: fingerprint, Address: host, Path: "."}).String())
+		urls = append(urls, (&argument.URL{Fingerprint: fingerprint, Address: host, Path: "."}).String())
 	}
 	return urls
 }

@@ -14,10 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/connect"
 	"culvert/cmd/culvert/internal/help"
-	"culvert/cmd/culvert/internal/monitor"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/fileservice/server"
 	"culvert/internal/fingerprint"
@@ -26,11 +25,11 @@ import (
 
 // options are the flags of culvert serve.
 type options struct {
-	connect.KeyFlags
+	argument.KeyFlags
 	listen   string
 	allow    []string
 	writable bool
-	metrics  monitor.Flag
+	metrics  command.MetricsFlag
 	drain    time.Duration
 	limits   server.Config
 
@@ -82,7 +81,7 @@ func New(a *command.App) *cobra.Command {
 
 func (o *options) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.listen, "listen", ":"+connect.DefaultPort, "listen at `ADDR`: a host, a port or both")
+	flags.StringVar(&o.listen, "listen", ":"+argument.DefaultPort, "listen at `ADDR`: a host, a port or both")
 	flags.StringArrayVar(&o.allow, "allow", nil,
 		"let `FINGERPRINT|FILE` connect: a fingerprint, or a file with one in each line; repeatable")
 	flags.BoolVar(&o.writable, "writable", false, "let clients write too")
@@ -203,7 +202,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	connect.WarnOfKeys(s.app.Console, s.report.Directory, o.KeyFiles())
+	argument.WarnOfKeys(s.app.Console, s.report.Directory, o.KeyFiles())
 
 	s.observer = newObserver(s.app.Console, o.verbose, !o.quiet && !o.json)
 	stopMetrics, err := s.startMetrics()
@@ -215,7 +214,7 @@ func (s *serving) run(ctx context.Context) (err error) {
 		Key: key.ConnectionKey(), Authorize: s.access.authorize, HandshakeTimeout: o.limits.HandshakeTimeout,
 	})
 	if err != nil {
-		return connect.ListenError(err, "--listen", o.listen)
+		return command.ListenError(err, "--listen", o.listen)
 	}
 	config := o.limits
 	config.Root, config.Writable, config.Observer = root, o.writable, s.observer.hooks()

@@ -1,4 +1,4 @@
-package connect
+package argument
 
 import (
 	"crypto/ed25519"
@@ -24,7 +24,7 @@ func TestHintsOfUnreachable(t *testing.T) {
 		"culvert serve runs there": syscall.ECONNREFUSED,
 		"the name of the host":     &net.DNSError{Err: "no such host", Name: "db.example", IsNotFound: true},
 	} {
-		err := (&Server{URL: u}).explainFirst(&net.OpError{Op: "dial", Net: "tcp", Err: cause})
+		err := (&server{url: u}).explainFirst(&net.OpError{Op: "dial", Net: "tcp", Err: cause})
 		hints := command.HintsOf(err)
 		if command.ExitCode(err) != command.ExitUnreachable || len(hints) != 1 || !strings.Contains(hints[0], want) {
 			t.Errorf("%v has the hints %q", err, hints)
@@ -50,8 +50,8 @@ func TestHandshakeIsBegunAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer listener.Close()
-			var server sync.WaitGroup
-			server.Go(func() {
+			var serving sync.WaitGroup
+			serving.Go(func() {
 				for range cut {
 					conn, err := listener.Accept()
 					if err != nil {
@@ -76,8 +76,8 @@ func TestHandshakeIsBegunAgain(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			r := &Server{
-				URL:    &URL{Address: listener.Addr().String()},
+			r := &server{
+				url:    &URL{Address: listener.Addr().String()},
 				config: &secureconn.Config{Key: keys[1], Peers: names[:1]},
 			}
 			conn, err := r.handshake(t.Context())
@@ -87,7 +87,7 @@ func TestHandshakeIsBegunAgain(t *testing.T) {
 			if conn != nil {
 				conn.Close()
 			}
-			server.Wait()
+			serving.Wait()
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package connect
+package argument
 
 import (
 	"errors"
@@ -12,10 +12,10 @@ import (
 )
 
 // IsURL reports whether an argument names a file of a server or of a bucket.
-func IsURL(argument string) bool { return IsServer(argument) || IsBucket(argument) }
+func IsURL(argument string) bool { return isServer(argument) || isBucket(argument) }
 
-// IsServer reports whether an argument names a file of a server.
-func IsServer(argument string) bool { return strings.HasPrefix(argument, "culvert://") }
+// isServer reports whether an argument names a file of a server.
+func isServer(argument string) bool { return strings.HasPrefix(argument, "culvert://") }
 
 // EndsInSlash reports whether the path of a URL does.
 func EndsInSlash(url string) bool {

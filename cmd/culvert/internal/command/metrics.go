@@ -1,5 +1,4 @@
-// Package monitor serves the figures of a command for Prometheus, at the address of its flag --metrics.
-package monitor
+package command
 
 import (
 	"errors"
@@ -11,20 +10,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
-
-	"culvert/cmd/culvert/internal/connect"
 )
 
-// Flag is the address at which to serve figures; "" is none.
-type Flag string
+// MetricsFlag is the address at which to serve figures for Prometheus; "" is none.
+type MetricsFlag string
 
 // Add adds the flag to a command.
-func (f *Flag) Add(cmd *cobra.Command) {
+func (f *MetricsFlag) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar((*string)(f), "metrics", "", "serve figures for Prometheus at `ADDR`")
 }
 
 // Serve serves the figures of the collectors and of the process, if there is an address. It returns the URL.
-func (f Flag) Serve(all ...prometheus.Collector) (url string, stop func() error, err error) {
+func (f MetricsFlag) Serve(all ...prometheus.Collector) (url string, stop func() error, err error) {
 	if f == "" {
 		return "", func() error { return nil }, nil
 	}
@@ -34,7 +31,7 @@ func (f Flag) Serve(all ...prometheus.Collector) (url string, stop func() error,
 	registry.MustRegister(all...)
 	listener, err := net.Listen("tcp", string(f))
 	if err != nil {
-		return "", nil, connect.ListenError(err, "--metrics", string(f))
+		return "", nil, ListenError(err, "--metrics", string(f))
 	}
 	const patience = 10 * time.Second
 	mux := http.NewServeMux()

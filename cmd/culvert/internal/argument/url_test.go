@@ -1,4 +1,4 @@
-package connect
+package argument
 
 import (
 	"testing"

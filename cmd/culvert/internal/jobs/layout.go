@@ -1,6 +1,4 @@
-// Package layout is the flags that say how rows are written: in which format, and how compressed. Their values are
-// text, so that one process can tell another one.
-package layout
+package jobs
 
 import (
 	"fmt"
