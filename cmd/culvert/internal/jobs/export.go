@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -118,6 +119,8 @@ type Export struct {
 	status atomic.Pointer[workers.Status]
 	teller teller
 	events events
+
+	attended time.Time // when there was a worker, or people were told that there is none; see attend
 }
 
 // Name returns the name of the job, once the export runs.
@@ -244,6 +247,7 @@ func (e *Export) run(ctx context.Context, q *workers.Queue) (*manifest.Manifest,
 		Event: e.happened, Notice: e.teller.tell,
 		Progress: func(s workers.Status) {
 			e.status.Store(&s)
+			e.attend(&s)
 			e.events.progress(&s)
 		},
 	}
@@ -265,6 +269,26 @@ func (e *Export) run(ctx context.Context, q *workers.Queue) (*manifest.Manifest,
 	cancel(nil)
 	working.Wait()
 	return m, err
+}
+
+// unattended is for how long a job may have no worker before people are told how to start one.
+const unattended = time.Minute
+
+// attend tells people now and then that nobody works on the job. It is called with each state of the job.
+func (e *Export) attend(s *workers.Status) {
+	if !e.Flags.Elsewhere() {
+		return
+	}
+	now := time.Now()
+	if len(s.Workers) > 0 || e.attended.IsZero() {
+		e.attended = now
+	}
+	if now.Sub(e.attended) < unattended {
+		return
+	}
+	e.attended = now.Add(reminder - unattended)
+	e.teller.tell(fmt.Sprintf("no worker has worked on job %s for a minute: culvert worker %s SOURCE starts one; "+
+		"if one runs, it says why it leaves the job out", e.name, e.Flags.flags()))
 }
 
 // work writes parts in this process until ctx ends, or it fails.

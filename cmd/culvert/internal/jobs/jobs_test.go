@@ -236,6 +236,37 @@ func TestLater(t *testing.T) {
 	}
 }
 
+// TestUnattended has a coordinator say how to start a worker when there has been none for a while, and now and then.
+func TestUnattended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told bytes.Buffer
+		e := &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{url: "nats://host"}}, name: "run-x"}
+		e.teller.app = &command.App{Console: ui.NewConsole(&told)}
+		none, one := &workers.Status{}, &workers.Status{Workers: []workers.WorkerStatus{{Name: "a"}}}
+		for i, step := range []struct {
+			wait   time.Duration
+			status *workers.Status
+			tells  int
+		}{
+			{0, none, 0},
+			{unattended - 1, none, 0},
+			{1, none, 1},
+			{reminder - 1, none, 1},
+			{1, none, 2},
+			{reminder, one, 2},
+			{unattended - 1, none, 2},
+			{1, none, 3},
+		} {
+			<-time.After(step.wait)
+			e.attend(step.status)
+			const line = "no worker has worked on job run-x for a minute: culvert worker --queue nats://host SOURCE"
+			if n := strings.Count(told.String(), line); n != step.tells {
+				t.Errorf("step %d: %d times, want %d:\n%s", i, n, step.tells, told.String())
+			}
+		}
+	})
+}
+
 // TestIdle has a worker that is not idle while it works, even if the job fails then, and that is idle while no job lets
 // it work.
 func TestIdle(t *testing.T) {
