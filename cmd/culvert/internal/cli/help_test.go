@@ -31,7 +31,7 @@ import (
 var reports = map[string]any{
 	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 	"export": export.Report{}, "export --dry-run": export.PlanReport{},
-	"export --workers": jobs.Event{}, "export --queue": jobs.Event{},
+	"export --workers": export.Event{}, "export --queue": export.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},
 	"worker": jobs.WorkerReport{}, "jobs": jobs.Report{}, "snapshot hold": jobs.HoldReport{},
 	"demo": demo.Report{}, "serve": serve.Report{}, "ls": remote.LsReport{},

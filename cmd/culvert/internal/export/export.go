@@ -1,5 +1,6 @@
 // Package export is the verb export: of a table or a query into one file, of several tables into a directory
-// (tables.go), by several workers (shared.go; package jobs runs them), and what a dry run shows (plan.go).
+// (tables.go), by several workers (workers.go; package jobs has the other verbs about them), and what a dry run shows
+// (plan.go).
 package export
 
 import (
@@ -31,7 +32,7 @@ type options struct {
 	command.RecipientFlags
 	argument.PlaceFlags
 	jobs.Layout
-	shared    jobs.ExportFlags
+	shared    workerFlags
 	from      database.Flags
 	plaintext bool
 	query     string
@@ -169,7 +170,7 @@ func run(
 	if stats.Outside && !o.JSON {
 		a.Console.Warn(database.OutsideSnapshot(table))
 	}
-	tellReaders(w, w.Name, stats)
+	tellReaders(w, w.Name, r.Readers, r.Reason)
 	return out.Commit()
 }
 
@@ -179,20 +180,19 @@ func (o *options) open(ctx context.Context, db database.Database) (source.Source
 		return db.Open(ctx)
 	}
 	src, err := db.Join(ctx, o.held())
-	return src, jobs.ExplainHeld(err)
+	return src, explainHeld(err)
 }
 
 // held is the snapshot that is given.
 func (o *options) held() source.Snapshot { return source.Snapshot{Token: o.snapshot} }
 
 // tellReaders says why only one connection has read, or warns that there were fewer than wanted.
-func tellReaders(w *command.Work, name string, stats export.Stats) {
-	reason := reasonOf(stats)
+func tellReaders(w *command.Work, name string, readers int, reason string) {
 	switch {
 	case reason == "":
-	case stats.Readers > 1 && !w.Flags.JSON:
-		w.App.Console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, stats.Readers, reason))
-	case stats.Readers == 1 && w.WantsSummary():
+	case readers > 1 && !w.Flags.JSON:
+		w.App.Console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, readers, reason))
+	case readers == 1 && w.WantsSummary():
 		w.App.Console.Print(name + ": read with one connection: " + reason)
 	}
 }
@@ -233,7 +233,7 @@ func (o *options) several(names []string) bool {
 }
 
 // parted reports whether tables are written in parts.
-func (o *options) parted() bool { return o.partSize > 0 || o.shared.Given() }
+func (o *options) parted() bool { return o.partSize > 0 || o.shared.given() }
 
 // listed reports whether the database is to say which tables there are.
 func (o *options) listed() bool { return o.all || len(o.schemas) > 0 }

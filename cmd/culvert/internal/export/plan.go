@@ -64,7 +64,7 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 	if err := o.checkTables(names); err != nil {
 		return err
 	}
-	if o.shared.Given() {
+	if o.shared.given() {
 		if err := db.NotShared(); err != nil {
 			return err
 		}
@@ -152,8 +152,8 @@ func (o *options) newPlannedTable(name, file string, e *export.Estimate, err err
 	switch {
 	case t.Parts > 0 && o.shared.Elsewhere():
 		t.workers, t.Readers = true, 0
-	case t.Parts > 0 && o.shared.Workers > 0:
-		t.Readers = min(o.shared.Workers, t.Parts)
+	case t.Parts > 0 && o.shared.workers > 0:
+		t.Readers = min(o.shared.workers, t.Parts)
 	}
 	for _, column := range e.Columns {
 		t.Columns = append(t.Columns, plannedColumn(column))

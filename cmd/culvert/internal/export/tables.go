@@ -54,6 +54,9 @@ type tableReport struct {
 	Untold []string `json:"untold,omitempty"` // columns with values whose type the text does not tell
 
 	Error string `json:"error,omitempty"`
+
+	failedFile string
+	hints      []string // what to do about the error
 }
 
 // tablesExport is an export of several tables.
@@ -83,7 +86,7 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Repor
 			return err
 		}
 	}
-	if o.shared.Given() {
+	if o.shared.given() {
 		if l == nil {
 			if ctx, l, err = e.locate(ctx, a); err != nil {
 				return err
@@ -127,23 +130,46 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Repor
 	}
 	w.Begin()
 	all, err := e.plan.Tables(ctx, to, src, e.names)
-	w.Stop()                                   // what follows is no progress
-	if command.Is[*export.PartialError](err) { // otherwise it is explained below
-		for i := range all {
-			all[i].Err = e.db.Explain(all[i].Err)
+	w.Stop() // what follows is no progress
+	partial := command.Is[*export.PartialError](err)
+	reports := make([]tableReport, len(all))
+	for i := range all {
+		all[i].Err = e.db.Explain(all[i].Err)
+		reports[i] = newTableReport(a, &all[i])
+		if all[i].Outside {
+			r.Consistent = new(bool)
 		}
 	}
-	tellTables(a, w, r, o, all, len(e.names), err)
+	of := len(e.names)
+	if complete := r.tell(w, reports, of); err != nil && !partial && complete > 0 && !o.JSON {
+		a.Console.Warn(fmt.Sprintf("%s: %d of %s complete, but there is no manifest",
+			r.Output, complete, ui.Several(int64(of), "table")))
+	}
 	if errors.Is(err, fs.ErrExist) {
 		err = l.Explain(err) // a manifest
 	}
 	return e.db.Explain(hintAtForce(err, o, all))
 }
 
+// locate returns the directory of tables if none is named. Its name may be that of the database.
+func (e *tablesExport) locate(
+	ctx context.Context, a *command.App,
+) (inner context.Context, l *argument.Location, err error) {
+	src, err := e.options.open(ctx, e.db)
+	if err != nil {
+		return nil, nil, err
+	}
+	path, err := e.options.directory(ctx, src)
+	if err = errors.Join(err, src.Close()); err != nil {
+		return nil, nil, e.db.Explain(err)
+	}
+	return newDirectory(ctx, a, path, e.options)
+}
+
 // hintAtForce adds a hint to the error of a place that was lost. Because of the files that are complete, the same
 // command would be refused.
 func hintAtForce(err error, o *options, all []export.TableStats) error {
-	if o.force || o.shared.Given() || len(all) == 0 || !errors.Is(err, place.ErrUnreachable) {
+	if o.force || o.shared.given() || len(all) == 0 || !errors.Is(err, place.ErrUnreachable) {
 		return err
 	}
 	return command.WithHint(err, "run the command again with --force, which replaces the files that are complete")
@@ -182,32 +208,25 @@ func aboutTable(table, file, text string) string {
 	return fmt.Sprintf("table %q: %s", table, text)
 }
 
-// tellTables reports what has become of each table.
-func tellTables(
-	a *command.App, w *command.Work, r *Report, o *options, all []export.TableStats, of int, err error,
-) {
-	complete := 0
+// tell reports what has become of each table, and says how many are complete.
+func (r *Report) tell(w *command.Work, all []tableReport, of int) (complete int) {
+	console, silent := w.App.Console, w.Flags.JSON
+	r.Tables = all
 	for i := range all {
-		t := &all[i]
-		r.Tables = append(r.Tables, newTableReport(a, t))
-		if t.Err == nil {
+		switch t := &all[i]; {
+		case t.Error == "":
 			complete++
-			if t.Outside {
-				r.Consistent = new(bool)
+			tellReaders(w, t.Name, t.Readers, t.Reason)
+			if t.Outside && !silent {
+				console.Warn(database.OutsideSnapshot(t.Name))
 			}
-			tellReaders(w, t.Name, t.Stats)
-			if t.Outside && !o.JSON {
-				a.Console.Warn(database.OutsideSnapshot(t.Name))
+			if len(t.Untold) > 0 && !silent {
+				console.Warn(database.Untold(t.Name, t.Untold))
 			}
-			if len(t.Untold) > 0 && !o.JSON {
-				a.Console.Warn(database.Untold(t.Name, t.Untold))
-			}
-			continue
-		}
-		if !o.JSON {
-			a.Console.Error(aboutTable(t.Name, t.File, command.Plain(t.Err)))
-			for _, hint := range command.HintsOf(t.Err) {
-				a.Console.Hint(hint)
+		case !silent:
+			console.Error(aboutTable(t.Name, t.failedFile, t.Error))
+			for _, hint := range t.hints {
+				console.Hint(hint)
 			}
 		}
 	}
@@ -215,15 +234,32 @@ func tellTables(
 	if complete < of {
 		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
 	}
-	if err != nil && !command.Is[*export.PartialError](err) && complete > 0 && !o.JSON {
-		a.Console.Warn(fmt.Sprintf("%s: %d of %s complete, but there is no manifest",
-			r.Output, complete, ui.Several(int64(of), "table")))
+	return complete
+}
+
+// reportsOf returns what a manifest says of each table.
+func reportsOf(a *command.App, m *manifest.Manifest) (all []tableReport) {
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		one := tableReport{
+			Name: t.Name, File: t.File(), Rows: t.Rows, TextBytes: t.TextBytes, FileBytes: t.FileBytes,
+			Parts: len(t.Parts), Sum: t.Sum, Outside: t.Snapshot == manifest.NoSnapshot,
+		}
+		if t.Error != "" {
+			failure := command.PackageNames.ReplaceAllString(t.Error, "$1")
+			one = tableReport{Name: t.Name, Error: a.Secrets.Redact(failure)}
+		}
+		all = append(all, one)
 	}
+	return all
 }
 
 func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	if t.Err != nil {
-		return tableReport{Name: t.Name, Error: a.Secrets.Redact(command.Plain(t.Err))}
+		return tableReport{
+			Name: t.Name, Error: a.Secrets.Redact(command.Plain(t.Err)), failedFile: t.File,
+			hints: command.HintsOf(t.Err),
+		}
 	}
 	r := tableReport{
 		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
@@ -310,8 +346,8 @@ func newDirectory(
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := checkNew(l, o.force || o.shared.Resumes()); err != nil {
-		if errors.Is(err, errNotEmpty) && o.shared.Given() {
+	if err := checkNew(l, o.force || o.shared.resumes()); err != nil {
+		if errors.Is(err, errNotEmpty) && o.shared.given() {
 			err = command.WithHint(err, "go on with an export that has stopped: --resume",
 				"choose another directory with -o DIR, or overwrite files with --force")
 		}

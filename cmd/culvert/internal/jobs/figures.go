@@ -8,36 +8,6 @@ import (
 	"culvert/workers"
 )
 
-// figures returns those of the job.
-func (e *Export) figures() (all []prometheus.Collector) {
-	for _, one := range []struct {
-		name, help string
-		value      func(*workers.Status) int64
-	}{
-		{"parts", "Parts of all tables.", func(s *workers.Status) int64 { return int64(s.Parts) }},
-		{"parts_done", "Parts that are written.", func(s *workers.Status) int64 { return int64(s.Done) }},
-		{"parts_waiting", "Parts that no worker has.", func(s *workers.Status) int64 { return int64(s.Waiting) }},
-		{"parts_running", "Parts that workers have.", func(s *workers.Status) int64 { return int64(s.Running) }},
-		{"tables", "Tables.", func(s *workers.Status) int64 { return int64(s.Tables) }},
-		{"tables_failed", "Tables that have failed.", func(s *workers.Status) int64 { return int64(len(s.Failed)) }},
-		{"rows_done", "Rows of parts that are written.", func(s *workers.Status) int64 { return s.Rows }},
-		{"text_bytes_done", "Bytes of their text.", func(s *workers.Status) int64 { return s.Text }},
-		{"file_bytes_done", "Bytes of their files.", func(s *workers.Status) int64 { return s.Out }},
-		{"workers", "Workers that live.", func(s *workers.Status) int64 { return int64(len(s.Workers)) }},
-	} {
-		all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: "culvert", Subsystem: "job", Name: one.name, Help: one.help,
-			ConstLabels: prometheus.Labels{"job": e.name},
-		}, func() float64 {
-			if s := e.status.Load(); s != nil {
-				return float64(one.value(s))
-			}
-			return 0
-		}))
-	}
-	return all
-}
-
 // tally adds up what a worker does for one job after the other.
 type tally struct {
 	mu   sync.Mutex

@@ -39,32 +39,21 @@ func fetched(t *testing.T, all []prometheus.Collector) map[string]string {
 		t.Error(err)
 	}
 	figures := map[string]string{}
-	for _, line := range regexp.MustCompile(`(?m)^(culvert_\w+)(?:\{job="run-x"\})? (.*)$`).FindAllSubmatch(text, -1) {
+	for _, line := range regexp.MustCompile(`(?m)^(culvert_\w+) (.*)$`).FindAllSubmatch(text, -1) {
 		figures[string(line[1])] = string(line[2])
 	}
 	return figures
 }
 
-// TestFigures fetches the figures of a coordinator and of a worker. They are those that the docs list.
+// TestFigures fetches the figures of a worker. They are those that the docs list.
 func TestFigures(t *testing.T) {
-	e := &Export{name: "run-x"}
-	if got := fetched(t, e.figures())["culvert_job_parts"]; got != "0" {
-		t.Errorf("before the job has begun, there are %s parts", got)
-	}
-	e.status.Store(&workers.Status{
-		Tables: 2, Parts: 9, Done: 3, Waiting: 4, Running: 2, Rows: 1000, Text: 2000, Out: 500,
-		Failed: []string{"one"}, Workers: make([]workers.WorkerStatus, 2),
-	})
-	got := fetched(t, e.figures())
 	var done tally
 	done.note(workers.WorkerStatus{
 		Parts: 3, Rows: 70, Text: 800, Out: 90, Sessions: 2, Writing: []string{"orders"}, Still: 1.5,
 	})
-	maps.Copy(got, fetched(t, done.figures()))
+	got := fetched(t, done.figures())
 	for name, want := range map[string]string{
-		"job_parts": "9", "job_parts_done": "3", "job_parts_waiting": "4", "job_parts_running": "2", "job_tables": "2",
-		"job_tables_failed": "1", "job_rows_done": "1000", "job_text_bytes_done": "2000", "job_file_bytes_done": "500",
-		"job_workers": "2", "worker_parts_total": "3", "worker_rows_total": "70", "worker_text_bytes_total": "800",
+		"worker_parts_total": "3", "worker_rows_total": "70", "worker_text_bytes_total": "800",
 		"worker_file_bytes_total": "90", "worker_sessions": "2", "worker_writing": "1", "worker_still_seconds": "1.5",
 	} {
 		if got["culvert_"+name] != want {
@@ -77,7 +66,7 @@ func TestFigures(t *testing.T) {
 		t.Fatal(err)
 	}
 	var listed []string
-	rows := regexp.MustCompile("(?m)^\\| `(culvert_[a-z]+_)([^|]*)` \\|")
+	rows := regexp.MustCompile("(?m)^\\| `(culvert_worker_)([^|]*)` \\|")
 	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
 		for name := range strings.SplitSeq(row[2], "`, `") {
 			listed = append(listed, row[1]+strings.TrimPrefix(strings.TrimPrefix(name, row[1]), "_"))

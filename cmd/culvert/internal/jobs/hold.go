@@ -52,7 +52,7 @@ func newHold(a *command.App) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.Command = cmd.Name()
 		h := &holding{app: a, options: o, report: r, begun: time.Now()}
-		h.teller = teller{app: a, silent: o.json || o.quiet}
+		h.teller = Teller{App: a, Silent: o.json || o.quiet}
 		err := h.run(cmd.Context(), args)
 		r.Seconds = time.Since(h.begun).Seconds()
 		return a.Deliver(cmd, r, a.Stdout, o.json, command.Interruption(cmd.Context(), err))
@@ -70,7 +70,7 @@ type holding struct {
 	app     *command.App
 	options *holdOptions
 	report  *HoldReport
-	teller  teller
+	teller  Teller
 	db      database.Database
 	begun   time.Time
 	held    atomic.Int64 // snapshots
@@ -82,7 +82,7 @@ func (h *holding) run(ctx context.Context, args []string) error {
 	if err == nil && len(rest) > 0 {
 		err = command.Usagef("a snapshot is of the whole database, not of %q", rest[0])
 	}
-	if err == nil && !h.options.Elsewhere() && h.options.jobKey != "" {
+	if err == nil && !h.options.Elsewhere() && h.options.JobKey != "" {
 		err = command.Usagef("--job-key is for --queue")
 	}
 	if err == nil {
@@ -117,9 +117,9 @@ func (h *holding) remind() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var reminding sync.WaitGroup
 	reminding.Go(func() {
-		for pause(ctx, reminder) == nil {
+		for Pause(ctx, reminder) == nil {
 			if n := h.held.Load(); n > 0 {
-				h.teller.tell(fmt.Sprintf("holding %s, for up to %s; %s", ui.Several(n, "snapshot"),
+				h.teller.Tell(fmt.Sprintf("holding %s, for up to %s; %s", ui.Several(n, "snapshot"),
 					ui.Duration(time.Since(h.begun)), cost))
 			}
 		}
@@ -136,7 +136,7 @@ func (h *holding) alone(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	one := &workers.Holder{
-		Name: workerName(), Open: h.db.Open, Join: h.db.Join, Notice: h.teller.tell,
+		Name: WorkerName(), Open: h.db.Open, Join: h.db.Join, Notice: h.teller.Tell,
 		Held: func(s source.Snapshot) {
 			h.held.Add(1)
 			h.report.Snapshot = s.Token
@@ -154,8 +154,8 @@ func (h *holding) alone(ctx context.Context) error {
 
 // announce says that a snapshot is held.
 func (h *holding) announce() error {
-	h.teller.tell("holding a snapshot; Ctrl-C ends it")
-	h.teller.tell(cost)
+	h.teller.Tell("holding a snapshot; Ctrl-C ends it")
+	h.teller.Tell(cost)
 	if h.options.json {
 		return ui.WriteJSON(h.app.Stdout, h.report)
 	}
@@ -168,32 +168,32 @@ func (h *holding) announce() error {
 
 // forJobs holds the snapshots of all jobs of the queue.
 func (h *holding) forJobs(ctx context.Context) error {
-	config, err := h.options.config(h.app)
+	config, err := h.options.Config(h.app)
 	if err != nil {
 		return err
 	}
-	secret, err := h.options.secret(ctx, h.app)
+	secret, err := h.options.Secret(ctx, h.app)
 	if err != nil {
 		return err
 	}
-	config.Notice = h.teller.tell
-	h.report.Queue = shown(config.URL)
-	q, err := open(ctx, config)
+	config.Notice = h.teller.Tell
+	h.report.Queue = Shown(config.URL)
+	q, err := Open(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer q.Close()
-	h.teller.tell("holding the snapshots of all jobs of " + h.report.Queue + "; Ctrl-C ends it")
-	h.teller.tell(cost)
+	h.teller.Tell("holding the snapshots of all jobs of " + h.report.Queue + "; Ctrl-C ends it")
+	h.teller.Tell(cost)
 
-	name := workerName()
+	name := WorkerName()
 	var mu sync.Mutex
 	holders := map[string]bool{} // by the job
 	var all sync.WaitGroup
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // if the queue fails, no holder goes on
-	return each(ctx, q.Jobs, 0, h.teller.tell, func(job string) error {
+	return each(ctx, q.Jobs, 0, h.teller.Tell, func(job string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if holders[job] {
@@ -202,11 +202,11 @@ func (h *holding) forJobs(ctx context.Context) error {
 		holders[job] = true
 		all.Go(func() {
 			err := h.join(ctx, &workers.Holder{
-				Name: name, Queue: q, Secret: secret, Job: job, Join: h.db.Join, Notice: h.teller.tell,
+				Name: name, Queue: q, Secret: secret, Job: job, Join: h.db.Join, Notice: h.teller.Tell,
 			})
 			if err != nil && ctx.Err() == nil {
-				h.teller.tell("job " + job + ": " + command.Plain(otherKey(err, job)))
-				_ = pause(ctx, refused) // it makes no difference whether it has ended
+				h.teller.Tell("job " + job + ": " + command.Plain(OtherKey(err, job)))
+				_ = Pause(ctx, refused) // it makes no difference whether it has ended
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -223,14 +223,14 @@ func (h *holding) join(ctx context.Context, one *workers.Holder) error {
 		held = true
 		h.held.Add(1)
 		h.jobs.Add(1)
-		h.teller.tell("holding the snapshot of job " + one.Job)
+		h.teller.Tell("holding the snapshot of job " + one.Job)
 	}
 	err := one.Run(ctx)
 	if held {
 		h.held.Add(-1)
 	}
 	if err == nil {
-		h.teller.tell("job " + one.Job + " has ended")
+		h.teller.Tell("job " + one.Job + " has ended")
 	}
 	return err
 }

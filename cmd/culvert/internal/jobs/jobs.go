@@ -1,5 +1,5 @@
-// Package jobs has the verbs of exports by several workers: worker, jobs, and snapshot hold. It also has what export
-// does with --workers or --queue: it is the coordinator.
+// Package jobs has the verbs of exports by several workers beside export: worker, jobs, and snapshot hold. It also has
+// what export shares with them: the queue, the settings of a job, and names.
 //
 // A job is named after its output. So the command that began it finds it again, and two exports to one place meet.
 package jobs
@@ -51,8 +51,8 @@ func nameOf(output, host string) string {
 	return base + "-" + short(hash[:])
 }
 
-// workerName returns a name that no other worker has.
-func workerName() string {
+// WorkerName returns a name that no other worker has.
+func WorkerName() string {
 	unique := make([]byte, sha256.Size)
 	_, _ = rand.Read(unique) // it never fails
 	host, err := os.Hostname()
@@ -78,31 +78,32 @@ func outputOf(l *argument.Location) (output, host string, err error) {
 	return output, host, err
 }
 
-// teller tells what goes wrong and is tried again. It does not repeat itself.
-type teller struct {
-	app     *command.App
-	silent  bool
-	instead func(text string) // is told in place of people, unless it is nil
+// Teller tells what goes wrong and is tried again. It does not repeat itself.
+type Teller struct {
+	App     *command.App
+	Silent  bool
+	Instead func(text string) // is told in place of people, unless it is nil
 
 	mu   sync.Mutex
 	told map[string]time.Time
 }
 
-// metrics tells where the figures for Prometheus are, unless the URL is "". The system may have chosen the port.
-func (t *teller) metrics(url string) {
+// Metrics tells where the figures for Prometheus are, unless the URL is "". The system may have chosen the port.
+func (t *Teller) Metrics(url string) {
 	if url != "" {
-		t.tell("figures for Prometheus: " + url)
+		t.Tell("figures for Prometheus: " + url)
 	}
 }
 
 // again is the time after which something is told again.
 const again = time.Minute
 
-func (t *teller) tell(text string) {
+// Tell tells a text, unless it was told within the last minute. It may be called concurrently.
+func (t *Teller) Tell(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if t.silent || now.Sub(t.told[text]) < again {
+	if t.Silent || now.Sub(t.told[text]) < again {
 		return
 	}
 	const most = 1000
@@ -110,9 +111,9 @@ func (t *teller) tell(text string) {
 		t.told = map[string]time.Time{}
 	}
 	t.told[text] = now
-	if t.instead != nil {
-		t.instead(text)
+	if t.Instead != nil {
+		t.Instead(text)
 		return
 	}
-	t.app.Console.Print("culvert: " + command.PackageNames.ReplaceAllString(text, "$1"))
+	t.App.Console.Print("culvert: " + command.PackageNames.ReplaceAllString(text, "$1"))
 }

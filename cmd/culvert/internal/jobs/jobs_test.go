@@ -3,8 +3,6 @@ package jobs
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +20,6 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
-	"culvert/internal/testkit"
 	"culvert/source"
 	"culvert/workers"
 )
@@ -41,7 +38,7 @@ func TestNamesOfJobs(t *testing.T) {
 	if nameOf("/run", "one") == nameOf("/run", "two") {
 		t.Error("directories of two machines have one name")
 	}
-	if one := workerName(); one == workerName() {
+	if one := WorkerName(); one == WorkerName() {
 		t.Error("two workers have one name")
 	}
 }
@@ -64,7 +61,7 @@ func TestQueueURLs(t *testing.T) {
 	if _, err := checkURL(a, "nats://secret@host", nil, false); err != nil || a.Secrets.Redact("secret") == "secret" {
 		t.Errorf("a secret of the environment: %v", err)
 	}
-	if got := shown("nats://me:secret@host"); got != "nats://host" {
+	if got := Shown("nats://me:secret@host"); got != "nats://host" {
 		t.Error(got)
 	}
 }
@@ -90,31 +87,31 @@ func TestSettings(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s, err := newSettings(plan, how, Choice{Names: []string{"orders"}}, l)
+	s, err := NewSettings(plan, how, Choice{Names: []string{"orders"}}, l)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, which := range []Choice{
 		{Names: []string{"orders", "customers"}}, {All: true}, {Schemas: []string{"orders"}},
 	} {
-		other, err := newSettings(plan, how, which, l)
+		other, err := NewSettings(plan, how, which, l)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Equal(other.encode(), s.encode()) {
-			t.Errorf("a job of other tables could be continued: %s", s.encode())
+		if bytes.Equal(other.Encode(), s.Encode()) {
+			t.Errorf("a job of other tables could be continued: %s", s.Encode())
 		}
 	}
 	fast := *plan
 	fast.FailFast = true
-	hasty, err := newSettings(&fast, how, s.Choice, l)
+	hasty, err := NewSettings(&fast, how, s.Choice, l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.Equal(hasty.encode(), s.encode()) {
-		t.Errorf("a job could be continued with --fail-fast: %s", s.encode())
+	if bytes.Equal(hasty.Encode(), s.Encode()) {
+		t.Errorf("a job could be continued with --fail-fast: %s", s.Encode())
 	}
-	o, err := output(t.Context(), a, hasty.encode(), &argument.PlaceFlags{}, s.Recipients)
+	o, err := output(t.Context(), a, hasty.Encode(), &argument.PlaceFlags{}, s.Recipients)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,24 +130,24 @@ func TestSettings(t *testing.T) {
 	}
 	other := stranger.Recipient().String()
 	for _, only := range [][]string{{other}, {other, s.Recipients[0]}, {}} {
-		if _, err := output(t.Context(), a, s.encode(), &argument.PlaceFlags{}, only); err == nil {
+		if _, err := output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, only); err == nil {
 			t.Errorf("a job to other recipients than %q was accepted", only)
 		}
 	}
 	open := s
 	open.Recipients = nil
-	_, err = output(t.Context(), a, open.encode(), &argument.PlaceFlags{}, s.Recipients)
+	_, err = output(t.Context(), a, open.Encode(), &argument.PlaceFlags{}, s.Recipients)
 	if err == nil || !strings.Contains(err.Error(), "it is not encrypted") {
 		t.Errorf("a job without encryption: %v", err)
 	}
 
 	s.Host = "other"
-	_, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{}, nil)
+	_, err = output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, nil)
 	if err == nil || !strings.Contains(err.Error(), "a directory of the machine other") {
 		t.Errorf("a directory of another machine: %v", err)
 	}
 	s.Version++
-	if _, err = output(t.Context(), a, s.encode(), &argument.PlaceFlags{}, nil); err == nil {
+	if _, err = output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, nil); err == nil {
 		t.Error("settings of another version were accepted")
 	}
 }
@@ -209,64 +206,6 @@ func TestEachEnds(t *testing.T) {
 	}
 }
 
-// TestLater has an export that was interrupted suggest only what is possible.
-func TestLater(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		e    *Export
-		want string
-	}{
-		{"alone", &Export{Flags: &ExportFlags{}}, "--resume goes on where it was"},
-		{"without an identity", &Export{Flags: &ExportFlags{}, random: true}, "begun with --job-key FILE"},
-		{"with a queue", &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{url: "nats://host"}}}, "its workers go on"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			var told bytes.Buffer
-			e := test.e
-			e.To, e.teller.app = &argument.Location{Text: "run"}, &command.App{Console: ui.NewConsole(&told)}
-			err := e.explain(command.ErrInterrupted)
-			if !errors.Is(err, command.ErrInterrupted) || !strings.Contains(told.String(), test.want) {
-				t.Errorf("%v: %q, want %q", err, told.String(), test.want)
-			}
-			hints := strings.Join(command.HintsOf(e.explain(workers.ErrUnfinished)), "\n")
-			if strings.Contains(hints, "--job-key") != e.random || !strings.Contains(hints, "--force") {
-				t.Error(hints)
-			}
-		})
-	}
-}
-
-// TestUnattended has a coordinator say how to start a worker when there has been none for a while, and now and then.
-func TestUnattended(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var told bytes.Buffer
-		e := &Export{Flags: &ExportFlags{QueueFlags: QueueFlags{url: "nats://host"}}, name: "run-x"}
-		e.teller.app = &command.App{Console: ui.NewConsole(&told)}
-		none, one := &workers.Status{}, &workers.Status{Workers: []workers.WorkerStatus{{Name: "a"}}}
-		for i, step := range []struct {
-			wait   time.Duration
-			status *workers.Status
-			tells  int
-		}{
-			{0, none, 0},
-			{unattended - 1, none, 0},
-			{1, none, 1},
-			{reminder - 1, none, 1},
-			{1, none, 2},
-			{reminder, one, 2},
-			{unattended - 1, none, 2},
-			{1, none, 3},
-		} {
-			<-time.After(step.wait)
-			e.attend(step.status)
-			const line = "no worker has worked on job run-x for a minute: culvert worker --queue nats://host SOURCE"
-			if n := strings.Count(told.String(), line); n != step.tells {
-				t.Errorf("step %d: %d times, want %d:\n%s", i, n, step.tells, told.String())
-			}
-		}
-	})
-}
-
 // TestIdle has a worker that is not idle while it works, even if the job fails then, and that is idle while no job lets
 // it work.
 func TestIdle(t *testing.T) {
@@ -312,109 +251,4 @@ func TestForsaken(t *testing.T) {
 			t.Errorf("tried %v: %v", tried, err)
 		}
 	})
-}
-
-// TestStay has a worker that waits for a job that has not begun, and for one that the queue has lost.
-func TestStay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		results := []error{workers.ErrNoJob, nil, workers.ErrNoJob, workers.ErrNoCoordinator, os.ErrInvalid}
-		err := stay(t.Context(), func() error {
-			first := results[0]
-			results = results[1:]
-			return first
-		})
-		if !errors.Is(err, os.ErrInvalid) || len(results) > 0 {
-			t.Errorf("it ended before %v: %v", results, err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		err = stay(ctx, func() error {
-			cancel()
-			return nil
-		})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("it was told to end: %v", err)
-		}
-	})
-}
-
-// unread is an output that somebody reads only after a while.
-type unread struct {
-	begin <-chan struct{}
-	text  bytes.Buffer
-}
-
-func (u *unread) Write(p []byte) (int, error) {
-	<-u.begin
-	return u.text.Write(p)
-}
-
-// TestNobodyReads has an export that goes on though nobody reads its events. What was left out is counted.
-func TestNobodyReads(t *testing.T) {
-	begin := make(chan struct{})
-	to := &unread{begin: begin}
-	var e events
-	e.begin(&command.App{Stdout: to})
-	for i := range 2 * mostEvents {
-		e.done, e.toldAt = i, time.Time{}
-		e.progress(&workers.Status{Done: i + 1})
-	}
-	for range 2 * mostEvents {
-		e.notice("something")
-	}
-	close(begin)
-	testkit.WaitFor(t, "the reader", func() bool { return len(e.lines) == 0 })
-	e.happened(workers.Event{Event: workers.EventTableFailed})
-	if err := e.end(); err != nil {
-		t.Error(err)
-	}
-	e.notice("after the end")
-	var last Event
-	missed, lines := 0, map[workers.EventKind]int{}
-	for decoder := json.NewDecoder(&to.text); decoder.More(); {
-		last = Event{}
-		if err := decoder.Decode(&last); err != nil {
-			t.Fatal(err)
-		}
-		missed += last.Missed
-		lines[last.Event.Event]++
-	}
-	kind := last.Event.Event
-	if missed < mostEvents || missed != 2*mostEvents-lines[eventNotice] || kind != workers.EventTableFailed {
-		t.Errorf("%d lines are said to be missing; there are %v, and the last one is %+v", missed, lines, last)
-	}
-	if progress := lines[eventProgress]; progress < mostEvents/2 || progress > mostEvents {
-		t.Errorf("%d lines of progress", progress)
-	}
-}
-
-// TestForcedEnd has an export that hangs, and events before its last line.
-func TestForcedEnd(t *testing.T) {
-	for _, reads := range []bool{true, false} {
-		synctest.Test(t, func(t *testing.T) {
-			begin := make(chan struct{})
-			to := &unread{begin: begin}
-			var stderr bytes.Buffer
-			a := &command.App{Stdout: to, Stderr: &stderr}
-			var e events
-			e.begin(a)
-			e.notice("something")
-			if reads {
-				close(begin)
-			}
-			if code := a.Fail(command.ErrInterrupted, true); code != command.ExitInterrupted {
-				t.Error(code)
-			}
-			e.notice("after the end")
-			if !reads {
-				close(begin)
-			}
-			if err := e.end(); err != nil {
-				t.Error(err)
-			}
-			const last = `{"code":130,"error":"interrupted"}` + "\n"
-			if !strings.HasSuffix(to.text.String(), "\n"+last) || (stderr.String() == last) == reads {
-				t.Errorf("reads: %v, output %q, errors %q", reads, to.text.String(), stderr.String())
-			}
-		})
-	}
 }

@@ -45,12 +45,12 @@ func New(a *command.App) *cobra.Command {
 
 func list(ctx context.Context, a *command.App, r *Report, f *QueueFlags, remove string) error {
 	r.Jobs = []job{}
-	config, err := f.config(a)
+	config, err := f.Config(a)
 	if err != nil {
 		return err
 	}
-	r.Queue = shown(config.URL)
-	q, err := open(ctx, config)
+	r.Queue = Shown(config.URL)
+	q, err := Open(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func list(ctx context.Context, a *command.App, r *Report, f *QueueFlags, remove 
 	if len(all) == 0 {
 		return nil
 	}
-	secret, err := f.secret(ctx, a)
+	secret, err := f.Secret(ctx, a)
 	if err != nil {
 		return err
 	}

@@ -21,49 +21,49 @@ import (
 
 // QueueFlags say which NATS server keeps the jobs, who one is there, and what the participants of a job share.
 type QueueFlags struct {
-	url     command.NotEmpty
-	context command.NotEmpty
-	jobKey  command.NotEmpty
+	URL     command.NotEmpty
+	Context command.NotEmpty
+	JobKey  command.NotEmpty
 }
 
 // Add adds the flags to a command.
 func (f *QueueFlags) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&f.url, "queue", "use the queue at the NATS server `URL`")
-	flags.Var(&f.context, "nats-context", "use the queue of a context of the nats program, by its `NAME`")
-	flags.Var(&f.jobKey, "job-key", "encrypt the queue with the identity in `FILE` (default: your own)")
+	flags.Var(&f.URL, "queue", "use the queue at the NATS server `URL`")
+	flags.Var(&f.Context, "nats-context", "use the queue of a context of the nats program, by its `NAME`")
+	flags.Var(&f.JobKey, "job-key", "encrypt the queue with the identity in `FILE` (default: your own)")
 }
 
 // Elsewhere reports whether the flags name a queue outside this process.
-func (f *QueueFlags) Elsewhere() bool { return f.url != "" || f.context != "" }
+func (f *QueueFlags) Elsewhere() bool { return f.URL != "" || f.Context != "" }
 
-// flags returns the flags that name the queue, for a shell.
-func (f *QueueFlags) flags() string {
+// Shell returns the flags that name the queue, for a shell.
+func (f *QueueFlags) Shell() string {
 	var all []string
-	if f.context != "" {
-		all = append(all, "--nats-context "+command.ForShell(string(f.context)))
+	if f.Context != "" {
+		all = append(all, "--nats-context "+command.ForShell(string(f.Context)))
 	}
-	if f.url != "" {
-		all = append(all, "--queue "+command.ForShell(shown(string(f.url))))
+	if f.URL != "" {
+		all = append(all, "--queue "+command.ForShell(Shown(string(f.URL))))
 	}
 	return strings.Join(all, " ")
 }
 
-// secret returns what the participants of a job share.
-func (f *QueueFlags) secret(ctx context.Context, a *command.App) ([]byte, error) {
-	key, err := (&argument.KeyFlags{Identity: f.jobKey}).Key(ctx, a)
+// Secret returns what the participants of a job share.
+func (f *QueueFlags) Secret(ctx context.Context, a *command.App) ([]byte, error) {
+	key, err := (&argument.KeyFlags{Identity: f.JobKey}).Key(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	return key.JobSecret(), nil
 }
 
-// config returns the URL, the user and the files. Who one is comes from the context, or else from the environment, but
+// Config returns the URL, the user and the files. Who one is comes from the context, or else from the environment, but
 // never from both: one of them may be for another server.
-func (f *QueueFlags) config(a *command.App) (c workers.QueueConfig, err error) {
+func (f *QueueFlags) Config(a *command.App) (c workers.QueueConfig, err error) {
 	known, from := environmentOfNATS(), "the environment"
-	name := string(f.context)
-	if name == "" && f.url == "" && known.URL == "" {
+	name := string(f.Context)
+	if name == "" && f.URL == "" && known.URL == "" {
 		name = os.Getenv("NATS_CONTEXT")
 	}
 	if name != "" {
@@ -72,8 +72,8 @@ func (f *QueueFlags) config(a *command.App) (c workers.QueueConfig, err error) {
 			return c, err
 		}
 	}
-	given := f.url != ""
-	if c.URL = cmp.Or(string(f.url), known.URL); c.URL == "" {
+	given := f.URL != ""
+	if c.URL = cmp.Or(string(f.URL), known.URL); c.URL == "" {
 		return c, command.WithHint(command.Usagef("the queue is missing"), "name a NATS server: --queue nats://HOST",
 			"see: culvert help workers")
 	}
@@ -141,8 +141,8 @@ func checkURL(a *command.App, text string, user *url.Userinfo, given bool) (stri
 	return strings.Join(all, ","), nil
 }
 
-// shown returns URLs without what they say of the user.
-func shown(urls string) string {
+// Shown returns URLs without what they say of the user.
+func Shown(urls string) string {
 	all := strings.Split(urls, ",")
 	for i, one := range all {
 		if u, err := url.Parse(one); err == nil {
@@ -153,8 +153,8 @@ func shown(urls string) string {
 	return strings.Join(all, ",")
 }
 
-// open connects to a queue, or starts it.
-func open(ctx context.Context, c workers.QueueConfig) (*workers.Queue, error) {
+// Open connects to a queue, or starts it.
+func Open(ctx context.Context, c workers.QueueConfig) (*workers.Queue, error) {
 	q, err := workers.OpenQueue(ctx, c)
 	switch {
 	case err == nil, ctx.Err() != nil, errors.Is(err, fs.ErrNotExist), c.URL == "":
@@ -168,8 +168,8 @@ func open(ctx context.Context, c workers.QueueConfig) (*workers.Queue, error) {
 		"see: culvert help workers")
 }
 
-// otherKey says of a job that its participants share another secret.
-func otherKey(err error, job string) error {
+// OtherKey says of a job that its participants share another secret.
+func OtherKey(err error, job string) error {
 	if !errors.Is(err, workers.ErrSealed) {
 		return err
 	}

@@ -17,9 +17,9 @@ import (
 	"culvert/workers"
 )
 
-// settings are what a coordinator tells the workers: how the parts are written, and where. They have neither the
+// Settings are what a coordinator tells the workers: how the parts are written, and where. They have neither the
 // address of the database nor a secret.
-type settings struct {
+type Settings struct {
 	Version    int      `json:"version"`
 	Output     string   `json:"output"`
 	Host       string   `json:"host,omitempty"`       // of a directory
@@ -42,10 +42,11 @@ type Choice struct {
 
 const settingsVersion = 1
 
-func newSettings(
+// NewSettings returns the settings of a job that writes to a directory.
+func NewSettings(
 	plan *export.Plan, how Layout, which Choice, l *argument.Location,
-) (s settings, err error) {
-	s = settings{
+) (s Settings, err error) {
+	s = Settings{
 		Version: settingsVersion, Layout: how, FailFast: plan.FailFast, Choice: which,
 		Columns: plan.Selection.Columns, Where: plan.Selection.Where,
 	}
@@ -74,7 +75,7 @@ func textsOf(recipients []age.Recipient) (texts []string, err error) {
 }
 
 // checkRecipients refuses a job that is not encrypted to exactly the recipients that a worker accepts, if it has any.
-func (s *settings) checkRecipients(only []string) error {
+func (s *Settings) checkRecipients(only []string) error {
 	set := func(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
 	switch {
 	case only == nil || slices.Equal(set(s.Recipients), set(only)):
@@ -86,10 +87,11 @@ func (s *settings) checkRecipients(only []string) error {
 		strings.Join(s.Recipients, ", "))
 }
 
-// name returns the name of the job.
-func (s *settings) name() string { return nameOf(s.Output, s.Host) }
+// Name returns the name of the job.
+func (s *Settings) Name() string { return nameOf(s.Output, s.Host) }
 
-func (s *settings) encode() json.RawMessage {
+// Encode returns the settings as the queue has them.
+func (s *Settings) Encode() json.RawMessage {
 	text, err := json.Marshal(s)
 	if err != nil {
 		panic(err) // there is nothing in it that JSON cannot have
@@ -102,7 +104,7 @@ func (s *settings) encode() json.RawMessage {
 func output(
 	ctx context.Context, a *command.App, text json.RawMessage, flags *argument.PlaceFlags, only []string,
 ) (*workers.Output, error) {
-	var s settings
+	var s Settings
 	if err := json.Unmarshal(text, &s); err != nil || s.Version != settingsVersion {
 		return nil, errors.New("the export is by another version of culvert")
 	}

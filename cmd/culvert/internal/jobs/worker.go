@@ -98,8 +98,8 @@ func (l *longTime) Type() string { return "duration" }
 // mostParts bounds the parts that a worker writes at once unless it is told how many.
 const mostParts = 16
 
-// workerPatience is how much longer than others a worker or a coordinator may take to end: they note what is written.
-const workerPatience = 15 * time.Second
+// WorkerPatience is how much longer than others a worker or a coordinator may take to end: they note what is written.
+const WorkerPatience = 15 * time.Second
 
 func (o *workerOptions) run(
 	ctx context.Context, a *command.App, w *command.Work, r *WorkerReport, args []string,
@@ -115,11 +115,11 @@ func (o *workerOptions) run(
 	if err != nil {
 		return err
 	}
-	config, err := o.config(a)
+	config, err := o.Config(a)
 	if err != nil {
 		return err
 	}
-	secret, err := o.secret(ctx, a)
+	secret, err := o.Secret(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -127,9 +127,9 @@ func (o *workerOptions) run(
 	if err != nil {
 		return err
 	}
-	t := &teller{app: a, silent: o.JSON}
-	config.Notice = t.tell
-	q, err := open(ctx, config)
+	t := &Teller{App: a, Silent: o.JSON}
+	config.Notice = t.Tell
+	q, err := Open(ctx, config)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (o *workerOptions) run(
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 
-	r.Worker, r.Queue, r.Metrics = workerName(), shown(config.URL), url
+	r.Worker, r.Queue, r.Metrics = WorkerName(), Shown(config.URL), url
 	w.Name = r.Worker
 	w.Figures = func() ui.Figures {
 		s := done.total()
@@ -154,16 +154,16 @@ func (o *workerOptions) run(
 	}
 	one := &workers.Worker{
 		Queue: q, Secret: secret, Name: r.Worker, Sessions: sessions, Join: db.Join,
-		Patience: o.hold, Progress: done.note, Notice: t.tell,
+		Patience: o.hold, Progress: done.note, Notice: t.Tell,
 		Open: func(ctx context.Context, settings json.RawMessage) (*workers.Output, error) {
 			return output(ctx, a, settings, &o.PlaceFlags, only)
 		},
 	}
-	a.WaitFor(workerPatience)
-	t.tell(fmt.Sprintf("worker %s takes parts from %s; Ctrl-C ends it", r.Worker, r.Queue))
-	t.metrics(url)
+	a.WaitFor(WorkerPatience)
+	t.Tell(fmt.Sprintf("worker %s takes parts from %s; Ctrl-C ends it", r.Worker, r.Queue))
+	t.Metrics(url)
 	w.Begin()
-	err = each(ctx, q.Jobs, o.idle, t.tell, func(job string) error {
+	err = each(ctx, q.Jobs, o.idle, t.Tell, func(job string) error {
 		err := one.Run(ctx, job)
 		done.end(err == nil)
 		return err
@@ -239,13 +239,13 @@ func each(
 				tell("leaving out job " + job + ", which nobody coordinates: " + shownReason(err))
 			case !errors.Is(err, workers.ErrNoJob): // it is about to begin, or has ended
 				not[job] = time.Now().Add(refused)
-				tell("leaving out job " + job + ": " + command.Plain(otherKey(err, job)))
+				tell("leaving out job " + job + ": " + command.Plain(OtherKey(err, job)))
 			}
 		}
 		if idle > 0 && time.Since(last) > idle {
 			return nil
 		}
-		if err := pause(ctx, look/2+rand.N(look)); err != nil {
+		if err := Pause(ctx, look/2+rand.N(look)); err != nil {
 			return nil
 		}
 	}
@@ -259,8 +259,8 @@ func shownReason(err error) string {
 	return "there is nothing to write"
 }
 
-// pause waits, unless ctx ends.
-func pause(ctx context.Context, wait time.Duration) error {
+// Pause waits, unless ctx ends.
+func Pause(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)

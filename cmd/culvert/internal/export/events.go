@@ -1,4 +1,4 @@
-package jobs
+package export
 
 import (
 	"sync"
@@ -147,7 +147,9 @@ func (e *events) close(last any) bool {
 }
 
 // readable is how people would read a message.
-func (e *events) readable(text string) string { return e.app.Secrets.Redact(plain(text)) }
+func (e *events) readable(text string) string {
+	return e.app.Secrets.Redact(command.PackageNames.ReplaceAllString(text, "$1"))
+}
 
 func (e *events) happened(one workers.Event) { e.print(Event{Event: one}) }
 
