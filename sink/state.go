@@ -91,6 +91,7 @@ type TableState struct {
 	filler  *Filler
 	driver  Driver
 	filling Filling
+	width   int // the number of columns
 	loaders []LoaderDriver
 	states  []*LoaderState
 	ended   bool
@@ -103,7 +104,7 @@ func (t *TableState) Begin(ctx context.Context, filler *Filler, d Driver, f Fill
 		t.ended = true
 		return errors.Join(err, d.End())
 	}
-	filler.open = t
+	filler.open, t.width = t, len(d.Columns())
 	return nil
 }
 
@@ -192,8 +193,9 @@ func (l *LoaderState) Do(step func() error) error {
 // Load adds the rows of a batch.
 func (l *LoaderState) Load(b *source.Batch) error {
 	return l.Do(func() error {
-		if want := len(l.table.driver.Columns()); b.Columns() != want {
-			return fmt.Errorf("sink: table %s: rows of %d columns, want %d", l.table.driver.Name(), b.Columns(), want)
+		if b.Columns() != l.table.width {
+			return fmt.Errorf("sink: table %s: rows of %d columns, want %d", l.table.driver.Name(), b.Columns(),
+				l.table.width)
 		}
 		return l.driver.Add(b)
 	})

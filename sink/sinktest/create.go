@@ -72,6 +72,7 @@ func testReferenced(t *testing.T, f *Fixture) {
 	f.Exec(t, "INSERT INTO "+f.Quote("parent_t")+" VALUES (1, NULL)")
 	f.Exec(t, "INSERT INTO "+f.Quote("child_t")+" VALUES (7, 1)")
 	db := f.open(t)
+	f.expectSameRefusal(t, db)
 	for _, existing := range []sink.Existing{sink.Truncate, sink.Swap} {
 		replace := sink.Filling{Existing: existing, Columns: []string{"id"}}
 		_, err := db.Plan(t.Context(), "parent_t", replace)
@@ -94,4 +95,30 @@ func testReferenced(t *testing.T, f *Fixture) {
 		expect(t, f.read(t, "child_t"), "7,\n")
 		f.Exec(t, "UPDATE "+f.Quote("child_t")+" SET "+f.Quote("parent")+" = 1")
 	}
+}
+
+// expectSameRefusal has the ledger record other rows than the table has, which are to be removed then. That is refused
+// as without a ledger.
+func (f *Fixture) expectSameRefusal(t *testing.T, db sink.Sink) {
+	t.Helper()
+	ledger := f.ledger(t, "one")
+	appending := table(t, db, "parent_t", sink.Filling{Existing: sink.Append, Ledger: ledger, Columns: []string{"id"}})
+	endPart(t, appending.Loaders()[0], "a", []string{"2"})
+	closeLoader(t, appending.Loaders()[0], 0)
+	commit(t, appending)
+	replace := sink.Filling{Existing: sink.Truncate, Columns: []string{"id"}}
+	_, want := db.Plan(t.Context(), "parent_t", replace)
+	replace.Ledger = ledger
+	_, planned := db.Plan(t.Context(), "parent_t", replace)
+	if (planned == nil) != (want == nil) || want != nil && planned.Error() != want.Error() {
+		t.Errorf("Plan with a ledger that disagrees: %v, want %v", planned, want)
+	}
+	filled, err := db.Table(t.Context(), "parent_t", replace)
+	if (err == nil) != (want == nil) || want != nil && err.Error() != want.Error() {
+		t.Errorf("Table with a ledger that disagrees: %v, want %v", err, want)
+	}
+	if err == nil {
+		discard(t, filled)
+	}
+	f.Exec(t, "DELETE FROM "+f.Quote("parent_t")+" WHERE id = 2")
 }

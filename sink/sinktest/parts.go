@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"culvert/sink"
+	"culvert/source"
 )
 
 func testTruncate(t *testing.T, f *Fixture) {
@@ -293,4 +294,59 @@ func testLedgerDisagrees(t *testing.T, f *Fixture) {
 		t.Errorf("rows that are added to a table that lacks some: %v", err)
 	}
 	expect(t, f.read(t, "disagrees_t"), "2\n")
+}
+
+// testLedgerKeeps records parts of several tables and loads: each finds its own, and rows that are removed take what is
+// recorded of their table, and of no other.
+func testLedgerKeeps(t *testing.T, f *Fixture) {
+	f.create(t, "keeps_t", "id", "bigint")
+	f.create(t, "keeps_other_t", "id", "bigint")
+	db, one, two, three := f.open(t), f.ledger(t, "one"), f.ledger(t, "two"), f.ledger(t, "three")
+	fill := func(name string, filling sink.Filling, parts ...string) {
+		t.Helper()
+		filled := table(t, db, name, filling)
+		for _, part := range parts {
+			endPart(t, filled.Loaders()[0], part, []string{"1"})
+		}
+		closeLoader(t, filled.Loaders()[0], 0)
+		commit(t, filled)
+	}
+	loaded := func(name string, ledger *sink.Ledger, parts ...string) {
+		t.Helper()
+		filled := table(t, db, name, sink.Filling{Ledger: ledger, Existing: sink.Append})
+		expectLoaded(t, filled, parts...)
+		discard(t, filled)
+	}
+	fill("keeps_t", sink.Filling{Ledger: one})
+	fill("keeps_t", sink.Filling{Ledger: one}, "a", "b")
+	fill("keeps_other_t", sink.Filling{Ledger: one}, "c")
+	fill("keeps_other_t", sink.Filling{Ledger: two, Existing: sink.Append}, "a")
+	loaded("keeps_t", one, "a", "b")
+	loaded("keeps_t", two)
+	loaded("keeps_other_t", one, "c")
+	loaded("keeps_other_t", two, "a")
+
+	filled := table(t, db, "keeps_t", sink.Filling{Ledger: one, Existing: sink.Append})
+	err := filled.Loaders()[0].Load(batch([]string{"1"}))
+	if err == nil {
+		err = filled.Loaders()[0].EndPart(sink.Part{Name: "a", Rows: 1})
+	}
+	if err == nil {
+		t.Error("a part is recorded twice")
+	}
+	discard(t, filled)
+	loaded("keeps_t", one, "a", "b")
+
+	if f.Truncates {
+		fill("keeps_other_t", sink.Filling{Ledger: three, Existing: sink.Truncate})
+		loaded("keeps_other_t", one)
+		loaded("keeps_other_t", two)
+		loaded("keeps_t", one, "a", "b")
+	}
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := db.Plan(t.Context(), "keeps_t", sink.Filling{}); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("Plan of a sink that is closed: %v", err)
+	}
 }

@@ -120,6 +120,7 @@ var parts = []struct {
 	{"Conflict", testConflict, func(f *Fixture) bool { return f.Conflicts }},
 	{"ConflictLoses", testConflictLoses, func(f *Fixture) bool { return f.Conflicts && f.Loses != nil }},
 	{"Ledger", testLedger, func(f *Fixture) bool { return f.Ledger }},
+	{"LedgerKeeps", testLedgerKeeps, func(f *Fixture) bool { return f.Ledger }},
 	{"EachPart", testEachPart, func(f *Fixture) bool { return f.EachPart }},
 	{"LedgerDisagrees", testLedgerDisagrees, func(f *Fixture) bool { return f.EachPart && f.Truncates }},
 	{"CreateExisting", testCreateExisting, nil},

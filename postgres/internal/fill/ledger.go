@@ -127,6 +127,9 @@ func (c content) Count(most int64) (int64, error) {
 // look decides what becomes of the rows that a table has.
 func (s *session) look(ctx context.Context, p *plan, t *target) (err error) {
 	p.loaded, p.clear, err = t.describe().Look(p.Filling, content{s, ctx, p.Ledger, t})
+	if err == nil && p.truncates() && p.Ledger != nil {
+		err = s.references(ctx, t)
+	}
 	return err
 }
 

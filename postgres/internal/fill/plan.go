@@ -46,8 +46,8 @@ func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*pla
 			return nil, err
 		}
 	}
-	if p.Existing == sink.Truncate {
-		if err := s.mayTruncate(ctx, p); err != nil {
+	if p.Existing == sink.Truncate && p.Ledger == nil { // otherwise the ledger decides whether it is truncated
+		if err := s.references(ctx, t); err != nil {
 			return nil, err
 		}
 	}

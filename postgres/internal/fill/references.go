@@ -38,14 +38,3 @@ func (s *session) references(ctx context.Context, t *target) error {
 	}
 	return refused
 }
-
-// mayTruncate returns an error if the server would refuse to truncate the table. A load that goes on where an earlier
-// one has stopped does not.
-func (s *session) mayTruncate(ctx context.Context, p *plan) error {
-	if p.Ledger != nil {
-		if parts, err := s.loaded(ctx, p.Ledger, p.target); err != nil || len(parts) > 0 {
-			return err
-		}
-	}
-	return s.references(ctx, p.target)
-}
