@@ -121,6 +121,16 @@ func (t *transfer) settleBatch(b *batch) {
 	}
 }
 
+// missing returns the files without an error, and their indices.
+func (b *batch) missing() (files []fileservice.SmallFile, which []int) {
+	for i, it := range b.items {
+		if b.errs[i] == nil {
+			files, which = append(files, it.mover.small()), append(which, i)
+		}
+	}
+	return files, which
+}
+
 // fail sets err for all files without an error, unless err is nil.
 func (b *batch) fail(err error) {
 	for i := range b.errs {

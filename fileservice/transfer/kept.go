@@ -64,7 +64,7 @@ func (o *otherEnd) keptOf(ctx context.Context, dir string, files []client.NamedV
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		file, err := o.openFile(path.Join(dir, files[i].Name), isVersion(files[i].Version))
+		file, err := o.openFile(path.Join(dir, files[i].Name), files[i].Version)
 		if err == nil {
 			all[i] = &file.kept
 			err = file.Close()
@@ -112,43 +112,37 @@ func (t *transfer) isCopyOf(
 	})
 }
 
-// twin is a small file of a batch that may be there at both ends.
-type twin struct {
-	at    int // in the batch
-	there client.NamedVersion
-	here  fileservice.Version
-}
-
-// findPresent sets errPresent for those files of a batch that are copies. read reads the local one of a file.
+// findPresent sets errPresent for those of the files of a batch, by their indices, that prove to be copies. read reads
+// the local file.
 func (t *transfer) findPresent(
-	ctx context.Context, b *batch, o *otherEnd, dir string, twins []twin,
-	read func(at int, content []byte) error,
+	ctx context.Context, b *batch, o *otherEnd, dir string, which []int, read func(at int, content []byte) error,
 ) {
-	if len(twins) == 0 {
+	if len(which) == 0 {
 		return
 	}
-	there := make([]client.NamedVersion, len(twins))
-	for i, twin := range twins {
-		there[i] = twin.there
+	there := make([]client.NamedVersion, len(which))
+	for i, at := range which {
+		m := b.items[at].mover
+		there[i] = client.NamedVersion{Name: m.small().Name, Version: m.seen()}
 	}
 	all, err := o.keptOf(ctx, dir, there)
 	memory := bytebuf.New()
 	defer memory.Free()
 	buffer := memory.Extend(fileservice.SmallFileSize)
-	for i, twin := range twins {
+	for i, at := range which {
 		if err != nil {
-			b.errs[twin.at] = o.blame(err)
+			b.errs[at] = o.blame(err)
 			continue
 		}
-		content := buffer[:twin.there.Version.Size]
-		if all[i] == nil || read(twin.at, content) != nil {
+		content := buffer[:there[i].Version.Size]
+		if all[i] == nil || read(at, content) != nil {
 			continue // moving it will report that
 		}
-		is, err := t.isCopy(o, all[i], twin.here, func(sum place.Sum) (bool, error) {
-			return compareContent(sum, content, twin.there.Name)
+		is, err := t.isCopy(o, all[i], b.items[at].mover.small().Version, func(sum place.Sum) (bool, error) {
+			return compareContent(sum, content, there[i].Name)
 		})
 		if is && err == nil {
-			b.errs[twin.at] = errPresent
+			b.errs[at] = errPresent
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (o *otherEnd) readSmall(
 func (o *otherEnd) readFile(
 	ctx context.Context, name string, version fileservice.Version, content []byte,
 ) (verified bool, err error) {
-	file, err := o.openFile(name, isVersion(version))
+	file, err := o.openFile(name, version)
 	if err != nil {
 		return false, err
 	}

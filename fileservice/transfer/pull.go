@@ -189,21 +189,7 @@ func (p *pull) offer(name, remote, local string, info fs.FileInfo, twin bool) *i
 		return nil
 	}
 	file := &pullFile{pull: p, remote: remote, local: local, info: info, twin: twin}
-	it := &item{mover: file, name: name, size: info.Size()}
-	if !p.config.DryRun {
-		return it
-	}
-	var present bool
-	err = p.try(func() (err error) {
-		present, err = file.isCopied(p.ctx)
-		return err
-	})
-	if err != nil {
-		p.fail(name, err)
-		return nil
-	}
-	p.plan(it, present)
-	return nil
+	return p.plan(&item{mover: file, name: name, size: info.Size()})
 }
 
 // pullFile is a file to pull.
@@ -217,16 +203,11 @@ type pullFile struct {
 	file          *sourceFile
 }
 
-// isPresent reports whether the file exists with the same size and time.
-func (f *pullFile) isPresent() bool {
+// isPresent reports whether the file exists as Config.Overwrite says.
+func (f *pullFile) isPresent(ctx context.Context) (is bool, err error) {
 	info, err := f.pull.config.Root.Lstat(f.local)
-	return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
-}
-
-// isCopied reports whether the file exists as Config.Overwrite says.
-func (f *pullFile) isCopied(ctx context.Context) (is bool, err error) {
-	if !f.isPresent() || !f.pull.config.Overwrite {
-		return f.isPresent(), nil
+	if err != nil || !fileservice.IsSame(info, fileservice.VersionOf(f.info)) || !f.pull.config.Overwrite {
+		return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info)), nil
 	}
 	local, err := f.pull.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
 	if err != nil {
@@ -245,7 +226,7 @@ func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 	if err := f.collides(); err != nil {
 		return nil, writing(err)
 	}
-	switch is, err := f.isCopied(ctx); {
+	switch is, err := f.isPresent(ctx); {
 	case err != nil:
 		return nil, reading(err)
 	case is:

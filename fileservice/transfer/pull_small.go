@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"culvert/fileservice"
-	"culvert/fileservice/client"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
@@ -22,16 +21,13 @@ func (p *pull) moveSmall(ctx context.Context, b *batch) (finish func(closed func
 		b.fail(writing(err))
 		return nil
 	}
-	var wanted []fileservice.SmallFile
-	var which []int  // their indices in the batch
-	var twins []twin // which are present only if they prove to be copies
+	var twins []int // which are present only if they prove to be copies
 	for i, it := range b.items {
 		f := it.mover.(*pullFile)
 		b.errs[i] = writing(f.beginSmall(receiver))
 		if b.errs[i] == errPresent && p.config.Overwrite {
 			b.errs[i] = nil
-			version := fileservice.VersionOf(f.info)
-			twins = append(twins, twin{i, client.NamedVersion{Name: path.Base(f.remote), Version: version}, version})
+			twins = append(twins, i)
 		}
 	}
 	p.findPresent(ctx, b, p.from, path.Dir(first.remote), twins, func(at int, content []byte) error {
@@ -42,13 +38,7 @@ func (p *pull) moveSmall(ctx context.Context, b *batch) (finish func(closed func
 		}
 		return osfile.ReadSmall(receiver.Dir, name, fileservice.VersionOf(info), content)
 	})
-	for i, it := range b.items {
-		if b.errs[i] == nil {
-			wanted = append(wanted, it.mover.(*pullFile).small())
-			which = append(which, i)
-		}
-	}
-	added := p.readSmall(ctx, path.Dir(first.remote), wanted, b, which, receiver)
+	added := p.readSmall(ctx, path.Dir(first.remote), b, receiver)
 	return func(closed func()) {
 		for i, err := range receiver.Publish(closed) {
 			b.errs[added[i]] = writing(err)
@@ -59,8 +49,9 @@ func (p *pull) moveSmall(ctx context.Context, b *batch) (finish func(closed func
 
 // readSmall hands the files to the receiver, and returns their indices in the batch.
 func (p *pull) readSmall(
-	ctx context.Context, remote string, wanted []fileservice.SmallFile, b *batch, which []int, receiver *receive.Small,
+	ctx context.Context, remote string, b *batch, receiver *receive.Small,
 ) (added []int) {
+	wanted, which := b.missing()
 	if len(wanted) == 0 {
 		return nil
 	}
@@ -109,12 +100,13 @@ func (p *pull) receiveSmall(local string) (*receive.Small, error) {
 	return receive.NewSmall(dir, local, p.publisher, open), nil
 }
 
-// small returns the file as one of a batch.
 func (f *pullFile) small() fileservice.SmallFile {
 	return fileservice.SmallFile{
 		Name: path.Base(f.remote), Version: fileservice.VersionOf(f.info), Permissions: f.info.Mode().Perm(),
 	}
 }
+
+func (f *pullFile) seen() fileservice.Version { return fileservice.VersionOf(f.info) }
 
 // beginSmall returns errPresent if the file exists, or the reason why it cannot be written.
 func (f *pullFile) beginSmall(s *receive.Small) error {

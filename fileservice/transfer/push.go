@@ -179,28 +179,9 @@ func (p *push) offer(
 		return nil
 	}
 	file := &pushFile{push: p, local: local, remote: remote, found: info, left: left}
-	if file.there = there != nil && p.to.mayBeCopy(there, fileservice.VersionOf(info)); file.there {
-		file.seen = there.Version()
+	if there != nil && p.to.mayBeCopy(there, fileservice.VersionOf(info)) {
+		file.there = there
 	}
-	file.unsure = file.there || !known
-	it := &item{mover: file, name: name, size: info.Size(), whole: p.to.server == nil}
-	switch {
-	case !p.config.DryRun:
-		return it
-	case !file.unsure:
-		p.plan(it, false)
-		return nil
-	}
-	err := p.try(func() (err error) {
-		if err = file.open(); err == nil {
-			err = file.lookUp(p.ctx)
-		}
-		return cmp.Or(err, file.close())
-	})
-	if err != nil && err != errPresent {
-		p.fail(name, err)
-		return nil
-	}
-	p.plan(it, err == errPresent)
-	return nil
+	file.unsure = file.there != nil || !known
+	return p.plan(&item{mover: file, name: name, size: info.Size(), whole: p.to.server == nil})
 }

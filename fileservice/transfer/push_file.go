@@ -23,11 +23,10 @@ import (
 type pushFile struct {
 	push          *push
 	local, remote string
-	found         fs.FileInfo // as found by the walk, or by refresh
-	there         bool        // the other end was seen to have a file that may be a copy, in the version seen
-	seen          fileservice.Version
-	unsure        bool // the other end may have the file: it was seen, or not asked, or an attempt has failed
-	left          bool // the server may have something left of an earlier push of it
+	found         fs.FileInfo       // as found by the walk, or by refresh
+	there         *fileservice.Info // what the other end was seen to have, if it may be a copy
+	unsure        bool              // the other end may have the file: it was seen, or not asked, or an attempt has failed
+	left          bool              // the server may have something left of an earlier push of it
 	file          *os.File
 	version       fileservice.Version
 
@@ -41,7 +40,7 @@ type pushFile struct {
 
 func (f *pushFile) begin(ctx context.Context) (missing []fileservice.BlockRange, err error) {
 	p := f.push
-	if f.there && p.to.server != nil && !p.config.Overwrite {
+	if f.there != nil && p.to.server != nil && !p.config.Overwrite {
 		return nil, errPresent
 	}
 	if err := f.open(); err != nil {
@@ -102,6 +101,8 @@ func (f *pushFile) openFound() error {
 	return nil
 }
 
+func (f *pushFile) seen() fileservice.Version { return f.there.Version() }
+
 // lookUp returns errPresent if the other end has a copy of the open file; see Config.Overwrite. Without Overwrite, a
 // dry run looks at no sum of a server, as for files that were listed.
 func (f *pushFile) lookUp(ctx context.Context) error {
@@ -120,6 +121,23 @@ func (f *pushFile) lookUp(ctx context.Context) error {
 		return errPresent
 	}
 	return reading(err)
+}
+
+func (f *pushFile) isPresent(ctx context.Context) (bool, error) {
+	if !f.unsure {
+		return false, nil
+	}
+	err := f.open()
+	if err == nil {
+		err = f.lookUp(ctx)
+	}
+	if closing := f.close(); err == nil {
+		err = closing
+	}
+	if err == errPresent {
+		return true, nil
+	}
+	return false, err
 }
 
 // unlessPresent returns errPresent instead of err if the other end has the open file after all: another client was
@@ -283,7 +301,7 @@ func (f *pushFile) refresh(context.Context) (int64, error) {
 	if !info.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s: %w", f.local, fileservice.NotRegular(info.Mode()))
 	}
-	f.found, f.there = info, false
+	f.found, f.there = info, nil
 	return info.Size(), nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"culvert/fileservice"
-	"culvert/fileservice/client"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/receive"
 	"culvert/internal/publish"
@@ -31,33 +30,21 @@ func (p *push) moveSmall(ctx context.Context, b *batch) (finish func(closed func
 		return reading(osfile.ReadSmall(dir, filepath.Base(f.local), fileservice.VersionOf(f.found), content))
 	}
 	remote := path.Dir(first.remote)
-	var twins []twin // which are present only if they prove to be copies
+	var twins []int // which are present only if they prove to be copies
 	for i, it := range b.items {
 		switch f := it.mover.(*pushFile); {
-		case f.there && p.to.server != nil && !p.config.Overwrite:
+		case f.there != nil && p.to.server != nil && !p.config.Overwrite:
 			b.errs[i] = errPresent
-		case f.there:
-			there := client.NamedVersion{Name: path.Base(f.remote), Version: f.seen}
-			twins = append(twins, twin{i, there, fileservice.VersionOf(f.found)})
+		case f.there != nil:
+			twins = append(twins, i)
 		}
 	}
 	p.findPresent(ctx, b, p.to, remote, twins, readLocal)
 	unwritable := p.written.failure(remote)
-	var files []fileservice.SmallFile
-	var which []int // their indices in the batch
-	for i, it := range b.items {
-		if b.errs[i] == nil {
-			b.errs[i] = unwritable
-		}
-		if b.errs[i] != nil {
-			continue
-		}
-		f := it.mover.(*pushFile)
-		files = append(files, fileservice.SmallFile{
-			Name: path.Base(f.remote), Version: fileservice.VersionOf(f.found), Permissions: f.found.Mode().Perm(),
-		})
-		which = append(which, i)
+	for i := range b.errs {
+		b.errs[i] = cmp.Or(b.errs[i], unwritable)
 	}
+	files, which := b.missing()
 	read := func(i int, content []byte) error {
 		err := readLocal(which[i], content)
 		p.hashSmall(b.items[which[i]], content)
@@ -85,6 +72,12 @@ func (p *push) moveSmall(ctx context.Context, b *batch) (finish func(closed func
 	}
 	b.fail(reading(dir.Close()))
 	return nil
+}
+
+func (f *pushFile) small() fileservice.SmallFile {
+	return fileservice.SmallFile{
+		Name: path.Base(f.remote), Version: fileservice.VersionOf(f.found), Permissions: f.found.Mode().Perm(),
+	}
 }
 
 // unlessSmallPresent is unlessPresent for a small file.

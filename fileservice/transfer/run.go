@@ -36,6 +36,14 @@ type mover interface {
 	// end releases what begin acquired. The cause is why the file is not complete, or nil.
 	end(cause error) error
 
+	// isPresent reports whether the destination has the file, in a dry run.
+	isPresent(ctx context.Context) (bool, error)
+
+	// small returns a small file as one of a batch: the name that it has at the other end, and the source's version.
+	// seen returns the version at the other end.
+	small() fileservice.SmallFile
+	seen() fileservice.Version
+
 	// refresh looks at the changed source again, and returns its size. It also works for small files.
 	refresh(ctx context.Context) (size int64, err error)
 }

@@ -52,52 +52,39 @@ func (o *otherEnd) open(name string, version fileservice.Version) (*sourceFile, 
 	if o.server != nil {
 		return &sourceFile{from: o, name: name, version: version}, nil
 	}
-	f, err := o.openFile(name, isVersion(version))
+	f, err := o.openFile(name, version)
 	if err == nil {
 		f.check = newCheck(f.kept.sum, version.Size)
 	}
 	return f, err
 }
 
-// isVersion is for openFile.
-func isVersion(version fileservice.Version) func(*fileservice.Info) error {
-	return func(info *fileservice.Info) error {
-		if info.Version() != version {
-			return fileservice.ErrChanged
-		}
-		return nil
-	}
-}
-
-// openFile opens a file of a place that is no server, if it is one that fits.
-func (o *otherEnd) openFile(name string, fits func(*fileservice.Info) error) (*sourceFile, error) {
+// openFile opens a version of a file of a place that is no server.
+func (o *otherEnd) openFile(name string, version fileservice.Version) (*sourceFile, error) {
 	file, err := o.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	f := &sourceFile{from: o, name: name, file: file}
-	if err := f.identify(fits); err != nil {
+	f := &sourceFile{from: o, name: name, version: version, file: file}
+	if err := f.identify(); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return f, nil
 }
 
-func (f *sourceFile) identify(fits func(*fileservice.Info) error) error {
-	found, err := f.file.Stat()
+func (f *sourceFile) identify() error {
+	info, err := f.file.Stat()
 	if err != nil {
 		return err
 	}
-	info := infoOf(found)
-	f.version = info.Version()
 	at, is := f.file.(io.ReaderAt)
-	if err = fits(info); err == nil && !is {
-		err = fileservice.NotRegular(info.Mode())
+	switch {
+	case infoOf(info).Version() != f.version:
+		return &fs.PathError{Op: "read", Path: f.name, Err: fileservice.ErrChanged}
+	case !is:
+		return &fs.PathError{Op: "read", Path: f.name, Err: fileservice.NotRegular(info.Mode())}
 	}
-	if err != nil {
-		return &fs.PathError{Op: "read", Path: f.name, Err: err}
-	}
-	f.at = at
-	f.kept = kept{modified: info.ModTime(), noted: place.SourceTimeOf(f.file)}
+	f.at, f.kept = at, kept{modified: info.ModTime(), noted: place.SourceTimeOf(f.file)}
 	f.kept.sum, err = place.SumOf(f.file)
 	return err
 }

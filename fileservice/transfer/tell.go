@@ -54,8 +54,20 @@ func (t *transfer) skip(name string, err error) {
 	t.result.Skipped++
 }
 
-// plan counts a file in a dry run.
-func (t *transfer) plan(it *item, present bool) {
+// plan returns an item, or counts it in a dry run and returns nil.
+func (t *transfer) plan(it *item) *item {
+	if !t.config.DryRun {
+		return it
+	}
+	var present bool
+	err := t.try(func() (err error) {
+		present, err = it.mover.isPresent(t.ctx)
+		return err
+	})
+	if err != nil {
+		t.fail(it.name, err)
+		return nil
+	}
 	kind := FilePlanned
 	if present {
 		kind = FilePresent
@@ -65,10 +77,11 @@ func (t *transfer) plan(it *item, present bool) {
 	defer t.mu.Unlock()
 	if present {
 		t.result.Present++
-		return
+		return nil
 	}
 	t.result.Files++
 	t.result.Bytes += it.size
+	return nil
 }
 
 func (t *transfer) tell(event Event) {
