@@ -104,7 +104,7 @@ var dependencies = []struct {
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
 	{"golang.org/x/oauth2", []string{"place/bucket"}},
-	{"golang.org/x/sync", []string{"export"}},
+	{"golang.org/x/sync", []string{"export", "load"}},
 	{"golang.org/x/sys", []string{
 		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish",
 		"sqlite/internal/fill", program,

@@ -1,9 +1,9 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 
 	"culvert/sink"
 	"culvert/source"
@@ -30,43 +30,32 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	case planned == nil:
 		return nil, err
 	}
-	c := &copies{tables: tables, planned: planned, stats: make([]Stats, len(tables))}
-	lanes := 1
-	_, shares := src.(source.Sharer)
+	workers := 1
+	sharer, shares := src.(source.Sharer)
 	if shares {
-		lanes = p.lanes(dst, len(tables))
+		workers = p.workers(dst, len(tables))
+	}
+	var shared source.Snapshot
+	if workers > 1 {
+		if shared, err = sharer.Share(ctx); err != nil {
+			return nil, err
+		}
 	}
 	each := *p
-	each.Loaders = max(1, p.loaders()/lanes)
-	c.plan = &each
-	for i := range slices.Backward(tables) {
-		c.left = append(c.left, i)
+	each.Loaders = max(1, p.loaders()/workers)
+	c := &pending{plan: &each}
+	c.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
+		stats, err := each.copy(ctx, e, tables[i], func(j *job) error { return c.claim(i, j) })
+		stats.Name, stats.Table = tables[i].From, cmp.Or(stats.Table, tables[i].To)
+		return stats, err
 	}
-	err = c.run(ctx, dst, src, lanes)
-	alone(c.stats, c.fewer)
-	if err == nil {
-		err = c.again(func() error { return c.lane(ctx, ends{src, dst}) })
+	order := make([]int, len(tables))
+	for i := range order {
+		order[i] = i
 	}
-	if err == nil {
-		err = Finish(ctx, dst, c.stats)
-	} else {
-		unfinished(c.stats)
-	}
-	var tried []Stats
-	failed := 0
-	for _, stats := range c.stats {
-		if !stats.tried {
-			continue
-		}
-		if stats.Err != nil {
-			failed++
-		}
-		tried = append(tried, stats)
-	}
-	if err == nil && failed > 0 {
-		err = &PartialError{Failed: failed, Tables: len(tables)}
-	}
-	return tried, err
+	return c.run(ctx, planned, order, ends{src, dst}, workers, func() (ends, error) {
+		return joinEnds(ctx, dst, sharer, shared)
+	})
 }
 
 // PreviewTables returns what CopyTables would do with each table, and changes nothing. The error is the one that
@@ -104,55 +93,9 @@ func (p *Plan) PreviewTables(
 	return planned, failures(planned)
 }
 
-// copies is the work of CopyTables.
-type copies struct {
-	plan    *Plan
-	tables  []Names
-	planned []Planned // by table
-	stats   []Stats   // by table
-	fewer   string    // why fewer tables are copied at the same time, or ""
-
-	turns
-}
-
-// ends are a source and a sink of a lane, which copies one table after the other.
-type ends struct {
-	src source.Source
-	dst sink.Sink
-}
-
-func (c *copies) run(ctx context.Context, dst sink.Sink, src source.Source, lanes int) (err error) {
-	all := []ends{{src, dst}}
-	defer func() {
-		for _, one := range all[1:] {
-			err = errors.Join(err, one.src.Close(), one.dst.Close())
-		}
-	}()
-	if lanes > 1 {
-		snapshot, err := src.(source.Sharer).Share(ctx)
-		if err != nil {
-			return err
-		}
-		for len(all) < lanes && c.fewer == "" {
-			c.fewer, err = open(func() error {
-				more, err := joinEnds(ctx, dst, src, snapshot)
-				if err == nil {
-					all = append(all, more)
-				}
-				return err
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	c.several = len(all) > 1
-	return atOnce(ctx, all, c.lane)
-}
-
-// joinEnds opens a source and a sink for another lane.
-func joinEnds(ctx context.Context, dst sink.Sink, src source.Source, snapshot source.Snapshot) (ends, error) {
-	joined, err := src.(source.Sharer).Join(ctx, snapshot)
+// joinEnds opens a source and a sink for another worker.
+func joinEnds(ctx context.Context, dst sink.Sink, src source.Sharer, snapshot source.Snapshot) (ends, error) {
+	joined, err := src.Join(ctx, snapshot)
 	if err != nil {
 		return ends{}, err
 	}
@@ -161,36 +104,4 @@ func joinEnds(ctx context.Context, dst sink.Sink, src source.Source, snapshot so
 		return ends{}, errors.Join(err, joined.Close())
 	}
 	return ends{joined, clone}, nil
-}
-
-// lane copies tables as long as there are any. It returns only errors that end the work.
-func (c *copies) lane(ctx context.Context, e ends) error {
-	for {
-		i, more := c.take()
-		if !more {
-			return nil
-		}
-		table := c.tables[i]
-		if failed := c.planned[i]; failed.Err != nil {
-			c.stats[i] = Stats{Name: failed.Name, Table: failed.Table, Err: failed.Err, tried: true}
-			continue
-		}
-		stats, err := c.plan.copy(ctx, e, table, func(j *job) error { return c.claim(i, j) })
-		stats.Name, stats.Err, stats.tried = table.From, err, true
-		if stats.Table == "" {
-			stats.Table = table.To
-		}
-		c.stats[i] = stats
-		if !isCommitted(err) {
-			c.postpone(i, err)
-		}
-		switch {
-		case err == nil:
-			c.plan.progress().Tables.Add(1)
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrUnconfirmed), len(c.tables) == 1:
-			return err
-		}
-	}
 }

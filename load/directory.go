@@ -36,50 +36,30 @@ func (p *Plan) Directory(
 	if err != nil {
 		return nil, err
 	}
-	lanes := p.lanes(dst, len(jobs))
-	each := *p
-	each.Loaders = max(1, p.loaders()/lanes)
-	d := &directory{plan: &each, jobs: jobs, stats: make([]Stats, len(jobs))}
-	planned, err := d.lookUp(ctx, dst)
+	d, planned, err := p.directory(ctx, dst, jobs)
 	if err != nil {
 		return nil, err
 	}
 	if err := failures(planned); none(err) {
 		return failed(planned), err
 	}
-	expected := int64(0)
+	expected, order := int64(0), make([]int, len(jobs))
 	for i := range jobs {
-		if jobs[i].missing = planned[i].Err; jobs[i].missing == nil {
+		order[i] = i
+		if planned[i].Err == nil {
 			jobs[i].expected = jobs[i].text
 			expected += jobs[i].text
 		}
 	}
 	p.progress().expected.Store(expected)
-	err = d.run(ctx, dst, lanes)
-	alone(d.stats, d.fewer)
-	if err == nil {
-		err = d.again(func() error { return d.lane(ctx, dst) })
+	workers := p.workers(dst, len(jobs))
+	if workers > 1 {
+		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(jobs[b].text, jobs[a].text) })
 	}
-	if err == nil {
-		err = Finish(ctx, dst, d.stats)
-	} else {
-		unfinished(d.stats)
-	}
-	var tried []Stats
-	failed := 0
-	for i, stats := range d.stats {
-		if !stats.tried {
-			continue
-		}
-		if stats.Err != nil {
-			failed++
-		}
-		tried = append(tried, d.stats[i])
-	}
-	if err == nil && failed > 0 {
-		err = &PartialError{Failed: failed, Tables: len(jobs)}
-	}
-	return tried, err
+	return d.run(ctx, planned, order, ends{nil, dst}, workers, func() (ends, error) {
+		clone, err := dst.(sink.Cloner).Clone(ctx)
+		return ends{nil, clone}, err
+	})
 }
 
 // Preview returns what Directory would do with each table, and changes nothing. The error is the one that Directory
@@ -91,18 +71,15 @@ func (p *Plan) Preview(
 	if err != nil {
 		return nil, err
 	}
-	each := *p
-	each.Loaders = max(1, p.loaders()/p.lanes(dst, len(jobs)))
-	d := &directory{plan: &each, jobs: jobs}
-	planned, err := d.lookUp(ctx, dst)
+	_, planned, err := p.directory(ctx, dst, jobs)
 	if err != nil {
 		return nil, err
 	}
 	return planned, failures(planned)
 }
 
-// lanes returns how many of the tables are loaded at the same time.
-func (p *Plan) lanes(dst sink.Sink, tables int) int {
+// workers returns how many of the tables are filled at the same time.
+func (p *Plan) workers(dst sink.Sink, tables int) int {
 	if _, clones := dst.(sink.Cloner); !clones {
 		return 1
 	}
@@ -231,28 +208,28 @@ func (p *Plan) readPart(
 	return about(part.File, err)
 }
 
-// directory is a load of several tables.
-type directory struct {
-	plan  *Plan
-	jobs  []tableJob
-	stats []Stats // by job
-	fewer string  // why fewer tables are loaded at the same time, or ""
-
-	turns
-}
-
-// lookUp asks the sink what loading each table will do.
-func (d *directory) lookUp(ctx context.Context, dst sink.Sink) ([]Planned, error) {
-	names := make([]string, len(d.jobs))
-	for i := range d.jobs {
-		names[i] = d.jobs[i].name
+// directory asks the sink what loading each table will do.
+func (p *Plan) directory(ctx context.Context, dst sink.Sink, jobs []tableJob) (*pending, []Planned, error) {
+	each := *p
+	each.Loaders = max(1, p.loaders()/p.workers(dst, len(jobs)))
+	d := &pending{plan: &each}
+	d.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
+		stats, err := each.fill(ctx, e.dst, &jobs[i].job)
+		if err == nil {
+			err = each.analyze(ctx, e.dst, &jobs[i].job)
+		}
+		return stats, err
 	}
-	return d.plan.lookUp(ctx, names, func(i int) (sink.Plan, error) {
-		j := &d.jobs[i]
+	names := make([]string, len(jobs))
+	for i := range jobs {
+		names[i] = jobs[i].name
+	}
+	planned, err := each.lookUp(ctx, names, func(i int) (sink.Plan, error) {
+		j := &jobs[i]
 		if j.missing != nil {
 			return sink.Plan{Table: j.to}, j.missing
 		}
-		plan, err := d.plan.look(ctx, dst, &j.job)
+		plan, err := each.look(ctx, dst, &j.job)
 		if err == nil {
 			err = d.claim(i, &j.job)
 		}
@@ -261,67 +238,5 @@ func (d *directory) lookUp(ctx context.Context, dst sink.Sink) ([]Planned, error
 		}
 		return plan, err
 	})
-}
-
-// run loads all tables, several at the same time.
-func (d *directory) run(ctx context.Context, dst sink.Sink, lanes int) (err error) {
-	for i := range d.jobs {
-		d.left = append(d.left, i)
-	}
-	if lanes == 1 {
-		slices.Reverse(d.left)
-		return d.lane(ctx, dst)
-	}
-	slices.SortStableFunc(d.left, func(a, b int) int { return cmp.Compare(d.jobs[a].text, d.jobs[b].text) })
-	sinks := []sink.Sink{dst}
-	defer func() {
-		for _, clone := range sinks[1:] {
-			err = errors.Join(err, clone.Close())
-		}
-	}()
-	for len(sinks) < lanes && d.fewer == "" {
-		d.fewer, err = open(func() error {
-			clone, err := dst.(sink.Cloner).Clone(ctx)
-			if err == nil {
-				sinks = append(sinks, clone)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	d.several = len(sinks) > 1
-	return atOnce(ctx, sinks, d.lane)
-}
-
-// lane loads tables as long as there are any. It returns only errors that end the load.
-func (d *directory) lane(ctx context.Context, dst sink.Sink) error {
-	for {
-		i, more := d.take()
-		if !more {
-			return nil
-		}
-		j := &d.jobs[i]
-		if j.missing != nil {
-			d.stats[i] = Stats{Name: j.name, Table: j.to, Err: j.missing, tried: true}
-			continue
-		}
-		stats, err := d.plan.fill(ctx, dst, &j.job)
-		if err != nil {
-			d.postpone(i, err)
-		} else {
-			err = d.plan.analyze(ctx, dst, &j.job)
-		}
-		stats.Err, stats.tried = err, true
-		d.stats[i] = stats
-		switch {
-		case err == nil:
-			d.plan.progress().Tables.Add(1)
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrUnconfirmed), len(d.jobs) == 1:
-			return err
-		}
-	}
+	return d, planned, err
 }

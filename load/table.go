@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"culvert/format"
@@ -151,7 +152,6 @@ type filling struct {
 	kept     amount // of it, committed
 
 	mu    sync.Mutex
-	next  int // of pieces
 	total figures
 }
 
@@ -214,33 +214,18 @@ func (t *filling) sumBatches() error {
 
 // loadAll loads all pieces: one after the other with all loaders, or with a loader for each of several.
 func (t *filling) loadAll(ctx context.Context) error {
-	if len(t.job.pieces) == 1 && t.plan.Filling.Ledger == nil {
-		return t.lane(ctx, t.workers)
+	teams := [][]*worker{t.workers}
+	if len(t.job.pieces) > 1 || t.plan.Filling.Ledger != nil {
+		teams = slices.Collect(slices.Chunk(t.workers, 1))
 	}
-	return atOnce(ctx, t.workers, func(ctx context.Context, w *worker) error { return t.lane(ctx, []*worker{w}) })
-}
-
-// lane loads pieces as long as there are any.
-func (t *filling) lane(ctx context.Context, workers []*worker) error {
-	for {
-		t.mu.Lock()
-		n := t.next
-		t.next++
-		t.mu.Unlock()
-		if n >= len(t.pieces) {
-			return nil
-		}
-		if err := t.load(ctx, &t.pieces[n], workers); err != nil {
-			return err
-		}
-	}
+	return share(ctx, teams, t.pieces, t.load)
 }
 
 // load loads a piece.
-func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error {
+func (t *filling) load(ctx context.Context, workers []*worker, one piece) error {
 	jobs := t.plan.jobs()
 	if len(t.workers) > len(workers) {
-		jobs = 1 // the lanes keep the cores busy
+		jobs = 1 // the others keep the cores busy
 	}
 	var got figures
 	var before int64 // bytes of the header
@@ -265,7 +250,7 @@ func (t *filling) load(ctx context.Context, one *piece, workers []*worker) error
 		sum = got.sum.String()
 	}
 	if one.want != nil {
-		if err := compare(one, got); err != nil {
+		if err := compare(&one, got); err != nil {
 			return err
 		}
 		sum = one.want.Sum

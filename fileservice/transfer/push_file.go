@@ -25,7 +25,7 @@ type pushFile struct {
 	local, remote string
 	found         fs.FileInfo       // as found by the walk, or by refresh
 	there         *fileservice.Info // what the other end was seen to have, if it may be a copy
-	unsure        bool              // the other end may have the file: it was seen, or not asked, or an attempt has failed
+	unsure        bool              // the other end may have the file: seen there, not asked, or an attempt has failed
 	left          bool              // the server may have something left of an earlier push of it
 	file          *os.File
 	version       fileservice.Version
