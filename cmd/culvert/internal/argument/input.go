@@ -3,57 +3,17 @@ package argument
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync/atomic"
 
-	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"culvert/agefile"
 	"culvert/cmd/culvert/internal/command"
-	"culvert/export"
 	"culvert/manifest"
 )
-
-// Use calls do with what is in the input, and closes both.
-func (in *Input) Use(config export.ReadConfig, do func(*export.Reader) error) error {
-	text, err := config.NewReader(in.Reader, in.Name)
-	if err != nil {
-		return in.Close(ReadError(in.Name, err))
-	}
-	err = do(text)
-	return in.Close(errors.Join(err, text.Close()))
-}
-
-// ErrNotAge says that a file is not encrypted.
-var ErrNotAge = fmt.Errorf("%w: it does not begin as one", agefile.ErrCorrupt)
-
-// ReadError says which file cannot be read. If no identity matches, it says who the file is for, as far as that shows.
-func ReadError(name string, err error) error {
-	if key, is := errors.AsType[*command.KeyError](err); is {
-		return key.Unwrap() // about the identities, not the file
-	}
-	var noMatch *age.NoIdentityMatchError
-	if errors.As(err, &noMatch) {
-		kinds := slices.Compact(slices.Sorted(slices.Values(noMatch.StanzaTypes)))
-		return command.Rephrase(err, fmt.Sprintf("%s: no identity matches; it is encrypted to others (%s)",
-			name, strings.Join(kinds, ", ")))
-	}
-	switch {
-	case strings.HasPrefix(err.Error(), name+": "):
-		return err
-	case errors.Is(err, export.ErrMangled):
-		err = command.WithHint(err,
-			"it looks as if PowerShell redirection has damaged this file; encrypt with -o FILE or -a")
-	}
-	return command.About(name, err)
-}
 
 // InputFlags say how to open a file that is perhaps encrypted, and perhaps on a server.
 type InputFlags struct {

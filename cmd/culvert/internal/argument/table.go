@@ -21,6 +21,14 @@ type Table struct {
 	Close  func(error) error
 }
 
+// Explain says which part of the table an error is about.
+func (t *Table) Explain(err error) error {
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return ReadError(t.At(at.Path), at.Err)
+	}
+	return ReadError(t.At(t.Entry.File()), err)
+}
+
 // OpenTable returns the table in parts that an argument names, or nil if it names anything else. The caller closes it
 // with the error of everything.
 func OpenTable(ctx context.Context, a *command.App, argument string, f *PlaceFlags, config export.ReadConfig) (

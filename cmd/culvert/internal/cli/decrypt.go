@@ -8,7 +8,6 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/export"
-	"culvert/place"
 )
 
 // decryptOptions are the flags of culvert decrypt.
@@ -41,8 +40,18 @@ func decrypt(
 	if config.Identities, err = o.DecryptFlags.Read(ctx, a); err != nil {
 		return err
 	}
-	return copyText(ctx, a, w, &o.PlaceFlags, args, config, func() (place.File, func(error) error, error) {
-		return argument.OpenSink(ctx, a, o.output, o.force, &o.PlaceFlags,
-			"write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
-	})
+	text, err := argument.OpenText(ctx, a, args, &o.PlaceFlags, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = text.Close(err) }()
+	if !text.Encrypted() {
+		return command.WithHint(command.About(text.Name, argument.ErrNotAge), "culvert cat shows files of any kind")
+	}
+	out, done, err := argument.OpenSink(ctx, a, o.output, o.force, &o.PlaceFlags,
+		"write to a file with -o FILE, or look into it: culvert cat", "force it with -o -")
+	if err != nil {
+		return err
+	}
+	return done(move(w, text, out))
 }

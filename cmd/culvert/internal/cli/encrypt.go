@@ -65,7 +65,7 @@ func encrypt(
 	}
 	defer func() { err = done(err) }()
 
-	counted := beginMoving(w, in, out)
+	counted := beginMoving(w, in.Size, func(int64) int64 { return in.BytesRead.Load() }, out)
 	config := agefile.Config{Workers: o.Jobs}
 	if err := encryptStream(counted, in.Reader, config, o.armor, recipients); err != nil {
 		return counted.Blame(err, command.About("encrypting "+ui.Name(in.Name), err))

@@ -3,44 +3,12 @@ package cli
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
-	"io/fs"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
-	"culvert/place"
 )
-
-// catTable writes a table in parts to an output.
-func catTable(
-	w *command.Work, t *argument.Table, open func() (place.File, func(error) error, error),
-) (err error) {
-	text, err := t.Export.Open(t.Entry)
-	if err != nil {
-		return partError(t, err)
-	}
-	defer func() { err = errors.Join(err, text.Close()) }()
-	out, done, err := open()
-	if err != nil {
-		return err
-	}
-	counted := &command.CountingWriter{Writer: out}
-	w.Total = t.Entry.FileBytes
-	w.Figures = func() ui.Figures {
-		written := counted.Count.Load()
-		// The size of what was read is known only at the end.
-		read := float64(t.Entry.FileBytes) * float64(written) / float64(max(1, t.Entry.TextBytes))
-		return ui.Figures{Rows: ui.NoRows, In: int64(read), Out: written}
-	}
-	w.Begin()
-	if _, err := io.Copy(counted, text); err != nil {
-		return done(counted.Blame(err, partError(t, err)))
-	}
-	return done(out.Commit())
-}
 
 // verifyTable checks all parts of a table.
 func verifyTable(ctx context.Context, w *command.Work, r *verifyReport, t *argument.Table, name string) error {
@@ -61,17 +29,9 @@ func verifyTable(ctx context.Context, w *command.Work, r *verifyReport, t *argum
 	}
 	r.Tables = append(r.Tables, result)
 	if err != nil {
-		return partError(t, err)
+		return t.Explain(err)
 	}
 	return nil
-}
-
-// partError says which part of a table an error is about.
-func partError(t *argument.Table, err error) error {
-	if at, is := errors.AsType[*fs.PathError](err); is {
-		return argument.ReadError(t.At(at.Path), at.Err)
-	}
-	return argument.ReadError(t.At(t.Entry.File()), err)
 }
 
 // tableInspection describes a table in parts, by the manifest.

@@ -134,17 +134,20 @@ func verify(
 		return in.Close(command.WithHint(err, "name the directory"))
 	}
 	r.File, w.Name = in.Name, in.Name
-	return in.Use(config, func(text *export.Reader) error {
-		encrypted := text.Encrypted()
-		r.Encrypted, r.Compression = &encrypted, text.Compression().String()
-		if !encrypted && text.Compression() == export.None {
-			return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.Name)
-		}
-		if err := move(w, in, command.Stream{Writer: io.Discard}, text); err != nil {
-			return err
-		}
-		complete := text.Complete()
-		r.Sealed = &complete
-		return nil
-	})
+	text, err := in.Text(config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = text.Close(err) }()
+	encrypted := text.Encrypted()
+	r.Encrypted, r.Compression = &encrypted, text.Compression().String()
+	if !encrypted && text.Compression() == export.None {
+		return fmt.Errorf("%s: there is nothing to check: it is neither encrypted nor compressed", in.Name)
+	}
+	if err := move(w, text, command.Stream{Writer: io.Discard}); err != nil {
+		return err
+	}
+	complete := text.Complete()
+	r.Sealed = &complete
+	return nil
 }

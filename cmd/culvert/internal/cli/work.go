@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,44 +8,14 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
-	"culvert/export"
 	"culvert/place"
 )
 
-// copyText copies what is in a file to the output that open opens.
-func copyText(
-	ctx context.Context, a *command.App, w *command.Work, flags *argument.PlaceFlags, args []string,
-	config export.ReadConfig,
-	open func() (place.File, func(error) error, error),
-) error {
-	in, err := argument.OpenInput(ctx, a, args, flags)
-	if errors.Is(err, argument.ErrDirectory) && !config.Packed {
-		t, tableErr := argument.OpenTable(ctx, a, args[0], flags, config)
-		if t != nil {
-			return t.Close(catTable(w, t, open))
-		}
-		err = cmp.Or(tableErr, err)
-	}
-	if err != nil {
-		return err
-	}
-	return in.Use(config, func(text *export.Reader) error {
-		if config.Packed && !text.Encrypted() {
-			return command.WithHint(command.About(in.Name, argument.ErrNotAge), "culvert cat shows files of any kind")
-		}
-		out, done, err := open()
-		if err != nil {
-			return err
-		}
-		return done(move(w, in, out, text))
-	})
-}
-
-// move copies the text of an input to an output.
-func move(w *command.Work, in *argument.Input, out place.File, text io.Reader) error {
-	counted := beginMoving(w, in, out)
+// move copies a text to an output.
+func move(w *command.Work, text *argument.Text, out place.File) error {
+	counted := beginMoving(w, text.Size, text.BytesIn, out)
 	if _, err := io.Copy(counted, text); err != nil {
-		return counted.Blame(err, argument.ReadError(in.Name, err))
+		return counted.Blame(err, text.Explain(err))
 	}
 	return out.Commit()
 }
@@ -65,12 +32,15 @@ type readOptions struct {
 	argument.InputFlags
 }
 
-// beginMoving begins the work of a command that reads in, and counts what it writes to out.
-func beginMoving(w *command.Work, in *argument.Input, out io.Writer) *command.CountingWriter {
+// beginMoving begins the work of a command that reads size bytes, or 0, and counts what it writes to out.
+func beginMoving(
+	w *command.Work, size int64, bytesIn func(bytesOut int64) int64, out io.Writer,
+) *command.CountingWriter {
 	counted := &command.CountingWriter{Writer: out}
-	w.Total = in.Size
+	w.Total = size
 	w.Figures = func() ui.Figures {
-		return ui.Figures{Rows: ui.NoRows, In: in.BytesRead.Load(), Out: counted.Count.Load()}
+		written := counted.Count.Load()
+		return ui.Figures{Rows: ui.NoRows, In: bytesIn(written), Out: written}
 	}
 	w.Begin()
 	return counted
