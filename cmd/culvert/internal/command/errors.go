@@ -135,13 +135,13 @@ func (a *App) Fail(err error, json bool) int {
 	code := ExitCode(err)
 	switch {
 	case err == nil, Is[*ReportedError](err), Is[*outputClosedError](err):
-	case told(err) && !json: // each failure was told, and the last line counts them
+	case isReported(err) && !json: // each failure was reported, and the last line counts them
 	case json:
 		// A command that has ended has reported by itself. What is left is one that was stuck.
 		outcome := &Outcome{}
 		outcome.set(err, &a.Secrets)
 		if last := a.Last.Load(); last == nil || !(*last)(outcome) {
-			_ = ui.WriteJSON(a.Stderr, outcome) // there is nobody left to tell
+			_ = ui.WriteJSON(a.Stderr, outcome) // nobody is left to report to
 		}
 	default:
 		a.Console.Error(Plain(err))

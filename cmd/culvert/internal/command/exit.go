@@ -68,7 +68,7 @@ func ExitCode(err error) int {
 	return ExitFailed
 }
 
-// partial returns how many of several tables have failed, each of which was told of.
+// partial returns how many of several tables have failed, each of which was reported.
 func partial(err error) (failed, tables int, is bool) {
 	if exported, is := errors.AsType[*export.PartialError](err); is {
 		return exported.Failed, exported.Tables, true
@@ -79,8 +79,8 @@ func partial(err error) (failed, tables int, is bool) {
 	return 0, 0, false
 }
 
-// told reports whether every failure in an error was reported before.
-func told(err error) bool {
+// isReported reports whether every failure in an error was reported before.
+func isReported(err error) bool {
 	_, _, is := partial(err)
 	return is || Is[*IncompleteError](err)
 }

@@ -64,7 +64,7 @@ func GivesData(cmd *cobra.Command) bool {
 // Deliver writes a report.
 func (a *App) Deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, err error) error {
 	if !asJSON {
-		if err != nil && !told(err) {
+		if err != nil && !isReported(err) {
 			return err
 		}
 		_, writeErr := io.WriteString(to, ui.Printable(r.Text()))
@@ -214,7 +214,7 @@ func (a *App) Perform(
 		to = a.Stderr
 	}
 	err = a.Deliver(cmd, r, to, flags.JSON, err)
-	if (err == nil || told(err)) && w.WantsSummary() {
+	if (err == nil || isReported(err)) && w.WantsSummary() {
 		a.Console.Print(w.Name + ": " + w.Summary + figures.Summary(elapsed, peak))
 	}
 	return err

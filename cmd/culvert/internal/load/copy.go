@@ -250,7 +250,7 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	}
 	err = c.explainAll(ctx, tables, err)
 	c.w.Stop() // what follows is no progress
-	tell(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
+	reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
 	for i := range c.r.Tables {
 		c.r.Tables[i].Outside = slices.Contains(outside, c.r.Tables[i].Name)
 	}

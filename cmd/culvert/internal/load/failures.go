@@ -14,8 +14,8 @@ type failure struct {
 	err   error
 }
 
-// tellFailures reports why tables have failed. A hint that several of them have follows once, after all.
-func tellFailures(a *command.App, failures []failure) {
+// reportFailures reports why tables have failed. A hint that several of them have follows once, after all.
+func reportFailures(a *command.App, failures []failure) {
 	tables := map[string]int{} // by hint
 	for _, one := range failures {
 		for _, hint := range command.HintsOf(one.err) {

@@ -33,7 +33,7 @@ func TestSharedHints(t *testing.T) {
 	var screen strings.Builder
 	a := &command.App{Console: ui.NewConsole(&screen)}
 	cause := errors.New("refused")
-	tellFailures(a, []failure{
+	reportFailures(a, []failure{
 		{"a", command.WithHint(cause, "for all", "for a")},
 		{"b", command.WithHint(cause, "for all", "for b")},
 		{"c", cause},

@@ -240,7 +240,7 @@ func (f *filling) text(
 		f.r.add(f.a, stats, f.explain(nil, err))
 	}
 	if err == nil {
-		tellLoaders(f.w, f.o.Jobs, []load.Stats{stats})
+		reportLoaders(f.w, f.o.Jobs, []load.Stats{stats})
 	}
 	return err
 }
@@ -261,7 +261,7 @@ func (f *filling) directory(
 	if wanted == 0 {
 		wanted = len(from.Manifest.Tables)
 	}
-	tell(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
+	reportTables(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
 	return err
 }
 

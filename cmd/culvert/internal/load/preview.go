@@ -53,7 +53,7 @@ func (r *work) preview(report *PlanReport, planned []load.Planned, err error, ex
 		failures = append(failures, failure{one.Name, failed})
 	}
 	if !report.json {
-		tellFailures(r.a, failures)
+		reportFailures(r.a, failures)
 	}
 	return err
 }

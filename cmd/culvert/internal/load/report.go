@@ -54,8 +54,8 @@ func (r *Report) add(a *command.App, stats load.Stats, err error) {
 	r.Tables = append(r.Tables, t)
 }
 
-// tell reports what has become of each table.
-func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats, of int, err error) {
+// reportTables reports what has become of each table.
+func reportTables(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats, of int, err error) {
 	complete, skipped := 0, 0
 	partial := command.Is[*load.PartialError](err)
 	var failures []failure
@@ -77,8 +77,8 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 			failures = append(failures, failure{stats.Name, stats.Err})
 		}
 	}
-	tellFailures(a, failures)
-	tellLoaders(w, jobs, all)
+	reportFailures(a, failures)
+	reportLoaders(w, jobs, all)
 	w.Summary = ui.Several(int64(of), "table") + ", "
 	if complete < of {
 		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
@@ -91,17 +91,17 @@ func tell(a *command.App, w *command.Work, r *Report, jobs int, all []load.Stats
 	}
 }
 
-// tellLoaders says why there were fewer connections than wanted, and each reason once.
-func tellLoaders(w *command.Work, jobs int, all []load.Stats) {
+// reportLoaders says why there were fewer connections than wanted, and each reason once.
+func reportLoaders(w *command.Work, jobs int, all []load.Stats) {
 	if jobs <= 1 || !w.WantsSummary() {
 		return
 	}
-	told := map[string]bool{"": true}
+	said := map[string]bool{"": true}
 	for _, stats := range all {
-		if stats.Err != nil || told[stats.Alone] {
+		if stats.Err != nil || said[stats.Alone] {
 			continue
 		}
-		told[stats.Alone] = true
+		said[stats.Alone] = true
 		name, others := stats.Name, -1
 		for _, other := range all {
 			if other.Err == nil && other.Alone == stats.Alone {
@@ -158,7 +158,7 @@ func (r *PlanReport) Text() string {
 	var b strings.Builder
 	for _, t := range r.Tables {
 		if t.Error != "" {
-			continue // it was told
+			continue // it was reported
 		}
 		fmt.Fprintf(&b, "%s: %s", ui.Name(t.Table), ui.Several(int64(t.Loaders), "connection"))
 		if t.Reason != "" {

@@ -128,9 +128,8 @@ type mounting struct {
 	options *mountOptions
 	report  *MountReport
 	start   time.Time
-	told    sync.Once // of a file that is not decrypted
 
-	toldArmored sync.Once // the warning about an armored file
+	unopenedOnce, armoredOnce sync.Once // for the warnings about files that are not decrypted
 }
 
 func (m *mounting) run(ctx context.Context, url string) (err error) {
@@ -256,9 +255,9 @@ func (m *mounting) decrypted(ctx context.Context, config plainfs.Config) (fs.FS,
 	return plainfs.New(config)
 }
 
-// unopened tells of the first file that is not decrypted. There may be many, and people who have only some of the keys.
+// unopened warns of the first file that is not decrypted. There may be many, and people who have only some of the keys.
 func (m *mounting) unopened(name string) {
-	m.told.Do(func() {
+	m.unopenedOnce.Do(func() {
 		m.app.Console.Warn(fmt.Sprintf("no identity opens %s, which is shown as it is; there may be others, and an "+
 			"identity for them is given with -i FILE", ui.Name(name)))
 	})
@@ -266,7 +265,7 @@ func (m *mounting) unopened(name string) {
 
 // armored warns of the first file that is not decrypted because it is armored.
 func (m *mounting) armored(name string) {
-	m.toldArmored.Do(func() {
+	m.armoredOnce.Do(func() {
 		m.app.Console.Warn(fmt.Sprintf("%s is armored, and is shown as it is, as are others like it; "+
 			"culvert decrypt opens them", ui.Name(name)))
 	})
@@ -345,7 +344,7 @@ func (m *mounting) announce() error {
 	return nil
 }
 
-// say tells people.
+// say shows people a line.
 func (m *mounting) say(text string) {
 	if !m.options.quiet && !m.options.json {
 		m.app.Console.Print(text)

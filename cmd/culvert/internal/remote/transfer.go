@@ -94,7 +94,7 @@ type fileTransfer struct {
 	failed error       // of printing a hash
 }
 
-// do connects, transfers, and tells what came of it.
+// do connects, transfers, and reports what came of it.
 func (t *fileTransfer) do(
 	ctx context.Context, run func(context.Context, transfer.Config) (transfer.Result, error),
 ) (err error) {
@@ -151,7 +151,7 @@ func (t *fileTransfer) waitForServer() func(context.Context, error) error {
 	}
 }
 
-// notify tells of what happens on the way.
+// notify reports what happens on the way.
 func (t *fileTransfer) notify(e transfer.Event) {
 	name := ui.Name(e.Name)
 	show := t.flags.verbose || t.flags.dryRun
@@ -165,18 +165,18 @@ func (t *fileTransfer) notify(e transfer.Event) {
 		if e.Verified {
 			text += ", verified"
 		}
-		t.tell(show, text)
+		t.print(show, text)
 		if t.flags.hash && !t.flags.json {
 			t.printHash(&e)
 		}
 	case transfer.FilePresent:
-		t.tell(show, name+": is there")
+		t.print(show, name+": is there")
 	case transfer.FilePlanned:
 		text := fmt.Sprintf("%s: %s", name, ui.Bytes(e.Size))
 		if e.Resumed > 0 {
 			text += fmt.Sprintf(", %s of it there", ui.Bytes(e.Resumed))
 		}
-		t.tell(show, text)
+		t.print(show, text)
 	case transfer.FileSkipped:
 		t.warn(fmt.Sprintf("%s is skipped: %s", name, command.Plain(e.Err)))
 	case transfer.FileChanged:
@@ -214,8 +214,8 @@ func (t *fileTransfer) printHash(e *transfer.Event) {
 	}
 }
 
-// tell shows a line on standard error, if it is to be shown.
-func (t *fileTransfer) tell(show bool, text string) {
+// print shows a line on standard error, if it is to be shown.
+func (t *fileTransfer) print(show bool, text string) {
 	if show && !t.flags.json && !t.flags.quiet {
 		t.app.Console.Print(text)
 	}
@@ -269,7 +269,7 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 		t.warn("nothing matches --include")
 	}
 	if err == nil || partial || hasMoved(result) {
-		t.tell(true, t.summary(result, err != nil && !partial))
+		t.print(true, t.summary(result, err != nil && !partial))
 	}
 }
 

@@ -14,11 +14,11 @@ import (
 	"culvert/secureconn"
 )
 
-// observer counts what a server does, and tells of it.
+// observer counts what a server does, and reports it.
 type observer struct {
 	console *ui.Console
-	verbose bool // tell of each call and connection
-	warns   bool // tell of strangers
+	verbose bool // report each call and connection
+	warns   bool // report strangers
 	metrics *metrics
 
 	bytesRead, bytesWritten, calls, errors, connections, rejected atomic.Int64
@@ -54,12 +54,12 @@ func (s *observer) connected(peer net.Addr) {
 	s.connections.Add(1)
 	s.metrics.connections.Inc()
 	s.metrics.open.Inc()
-	s.tell("%v: connected", peer)
+	s.report("%v: connected", peer)
 }
 
 func (s *observer) disconnected(peer net.Addr) {
 	s.metrics.open.Dec()
-	s.tell("%v: gone", peer)
+	s.report("%v: gone", peer)
 }
 
 func (s *observer) reject(peer net.Addr, err error) {
@@ -70,11 +70,11 @@ func (s *observer) reject(peer net.Addr, err error) {
 	case is && s.isNew(stranger.Fingerprint):
 		s.console.Warn(fmt.Sprintf("%v was refused: its fingerprint is %s", peer, stranger.Fingerprint))
 	default:
-		s.tell("%v: not let in: %s", peer, command.Plain(err))
+		s.report("%v: not let in: %s", peer, command.Plain(err))
 	}
 }
 
-// isNew reports whether a stranger is to be told of.
+// isNew reports whether a stranger is to be reported.
 func (s *observer) isNew(fingerprint string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,10 +107,10 @@ func (s *observer) called(call server.Call) {
 	if failed {
 		text += ": " + command.Plain(call.Err)
 	}
-	s.tell("%s", text)
+	s.report("%s", text)
 }
 
-func (s *observer) tell(format string, args ...any) {
+func (s *observer) report(format string, args ...any) {
 	if s.verbose {
 		s.console.Print(fmt.Sprintf(format, args...))
 	}

@@ -305,7 +305,7 @@ func (s *serving) finish() {
 		ui.Bytes(f.BytesWritten), ui.Several(f.Errors, "error"), ui.Duration(elapsed), ui.Memory(f.PeakMemory)))
 }
 
-// say tells people.
+// say shows people a line.
 func (s *serving) say(text string) {
 	if !s.options.quiet && !s.options.json {
 		s.app.Console.Print(text)
