@@ -121,14 +121,14 @@ type coordination struct {
 	app *command.App
 	to  *argument.Location // a directory
 
-	job    string // its name, once the export runs
-	secret []byte
-	random bool // nobody has the secret once this process has ended
-	config json.RawMessage
-	place  place.Place
-	status atomic.Pointer[workers.Status]
-	teller jobs.Teller
-	events events
+	job      string // its name, once the export runs
+	secret   []byte
+	random   bool // nobody has the secret once this process has ended
+	config   json.RawMessage
+	place    place.Place
+	status   atomic.Pointer[workers.Status]
+	reporter jobs.Reporter
+	events   events
 
 	attended time.Time // when there was a worker, or people were told that there is none; see attend
 }
@@ -144,7 +144,7 @@ func (e *tablesExport) share(
 		flags.workers = e.plan.MaxReaders()
 	}
 	r.Output, w.Name = l.Text, l.Text
-	one := &coordination{tablesExport: e, app: a, to: l, teller: jobs.Teller{App: a}}
+	one := &coordination{tablesExport: e, app: a, to: l, reporter: jobs.Reporter{App: a}}
 	m, err := one.coordinate(ctx, w)
 	r.Job = one.job
 	if m != nil {
@@ -175,7 +175,7 @@ func (e *coordination) coordinate(ctx context.Context, w *command.Work) (m *mani
 	}
 	e.job, e.config = settings.Name(), settings.Encode()
 	if w.Flags.JSON {
-		e.events.job, e.teller.Instead = e.job, e.events.notice
+		e.events.job, e.reporter.Instead = e.job, e.events.notice
 		e.events.begin(e.app)
 		defer func() { err = errors.Join(err, e.events.end()) }()
 	}
@@ -202,7 +202,7 @@ func (e *coordination) coordinate(ctx context.Context, w *command.Work) (m *mani
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	e.teller.Metrics(url)
+	e.reporter.Metrics(url)
 	w.Figures, w.Status = e.total, e.progress
 	w.Begin()
 	e.events.happened(workers.Event{Event: eventBegun})
@@ -230,11 +230,11 @@ func (e *coordination) happened(one workers.Event) {
 	switch one.Event {
 	case workers.EventPartFailed:
 		if e.flags().Elsewhere() { // otherwise the worker of this process has said it
-			e.teller.Tell(fmt.Sprintf("table %q, part %d, attempt %d of worker %s: %s",
+			e.reporter.Report(fmt.Sprintf("table %q, part %d, attempt %d of worker %s: %s",
 				one.Table, one.Part, one.Attempt, one.Worker, one.Reason))
 		}
 	case workers.EventTableFailed:
-		e.teller.Tell(fmt.Sprintf("table %q has failed, and the others go on: %s", one.Table,
+		e.reporter.Report(fmt.Sprintf("table %q has failed, and the others go on: %s", one.Table,
 			strings.TrimPrefix(one.Reason, fmt.Sprintf("table %q: ", one.Table))))
 	}
 }
@@ -248,13 +248,13 @@ func (e *coordination) open(ctx context.Context) (*workers.Queue, error) {
 		// Nobody else can take the parts that this process fails to write. The place has a journal, so the data of the
 		// queue may be lost.
 		const attempts = 3
-		return jobs.Open(ctx, workers.QueueConfig{MaxDeliver: attempts, Notice: e.teller.Tell})
+		return jobs.Open(ctx, workers.QueueConfig{MaxDeliver: attempts, Notice: e.reporter.Report})
 	}
 	config, err := e.flags().Config(e.app)
 	if err != nil {
 		return nil, err
 	}
-	config.Notice, config.Replicas = e.teller.Tell, e.flags().replicas
+	config.Notice, config.Replicas = e.reporter.Report, e.flags().replicas
 	return jobs.Open(ctx, config)
 }
 
@@ -286,7 +286,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Omitted:     e.options.omitted,
 		MaxSessions: e.flags().maxConnections, Resume: e.flags().resumes(),
 		Mixed: e.flags().resume == mixed,
-		Event: e.happened, Notice: e.teller.Tell,
+		Event: e.happened, Notice: e.reporter.Report,
 		Progress: func(s workers.Status) {
 			e.status.Store(&s)
 			e.attend(&s)
@@ -301,7 +301,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 			}
 		})
 	} else {
-		e.teller.Tell(fmt.Sprintf("job %s waits for workers: culvert worker %s SOURCE", e.job,
+		e.reporter.Report(fmt.Sprintf("job %s waits for workers: culvert worker %s SOURCE", e.job,
 			e.flags().Shell()))
 	}
 	m, err := c.Run(inner)
@@ -333,7 +333,7 @@ func (e *coordination) attend(s *workers.Status) {
 		return
 	}
 	e.attended = now.Add(reminder - unattended)
-	e.teller.Tell(fmt.Sprintf("no worker has worked on job %s for a minute: culvert worker %s SOURCE starts one; "+
+	e.reporter.Report(fmt.Sprintf("no worker has worked on job %s for a minute: culvert worker %s SOURCE starts one; "+
 		"if one runs, it says why it leaves the job out", e.job, e.flags().Shell()))
 }
 
@@ -346,7 +346,7 @@ func (e *coordination) work(ctx context.Context, q *workers.Queue) error {
 		Open: func(context.Context, json.RawMessage) (*workers.Output, error) {
 			return &workers.Output{Plan: &plan, Place: e.place}, nil
 		},
-		Join: e.db.Join, Notice: e.teller.Tell,
+		Join: e.db.Join, Notice: e.reporter.Report,
 	}
 	return stay(ctx, func() error { return w.Run(ctx, e.job) })
 }
@@ -391,7 +391,7 @@ func (e *coordination) explain(err error) error {
 	}
 	switch {
 	case errors.Is(err, command.ErrInterrupted), errors.Is(err, context.Canceled):
-		e.teller.Tell(e.later())
+		e.reporter.Report(e.later())
 	case errors.Is(err, workers.ErrUnfinished):
 		goOn := "go on with it: --resume"
 		if e.random {

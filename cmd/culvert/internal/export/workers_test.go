@@ -49,7 +49,7 @@ func TestFailuresAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var told bytes.Buffer
 			e := workedOn(test.url, false)
-			e.teller.App = &command.App{Console: ui.NewConsole(&told)}
+			e.reporter.App = &command.App{Console: ui.NewConsole(&told)}
 			for _, one := range []workers.Event{part, table, {Event: workers.EventWorkerJoined, Worker: "far"}} {
 				e.happened(one)
 			}
@@ -123,7 +123,7 @@ func TestLater(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var told bytes.Buffer
 			e := test.e
-			e.to, e.teller.App = &argument.Location{Text: "run"}, &command.App{Console: ui.NewConsole(&told)}
+			e.to, e.reporter.App = &argument.Location{Text: "run"}, &command.App{Console: ui.NewConsole(&told)}
 			err := e.explain(command.ErrInterrupted)
 			if !errors.Is(err, command.ErrInterrupted) || !strings.Contains(told.String(), test.want) {
 				t.Errorf("%v: %q, want %q", err, told.String(), test.want)
@@ -141,7 +141,7 @@ func TestUnattended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told bytes.Buffer
 		e := workedOn("nats://host", false)
-		e.job, e.teller.App = "run-x", &command.App{Console: ui.NewConsole(&told)}
+		e.job, e.reporter.App = "run-x", &command.App{Console: ui.NewConsole(&told)}
 		none, one := &workers.Status{}, &workers.Status{Workers: []workers.WorkerStatus{{Name: "a"}}}
 		for i, step := range []struct {
 			wait   time.Duration

@@ -52,7 +52,7 @@ func newHold(a *command.App) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.Command = cmd.Name()
 		h := &holding{app: a, options: o, report: r, begun: time.Now()}
-		h.teller = Teller{App: a, Silent: o.json || o.quiet}
+		h.reporter = Reporter{App: a, Silent: o.json || o.quiet}
 		err := h.run(cmd.Context(), args)
 		r.Seconds = time.Since(h.begun).Seconds()
 		return a.Deliver(cmd, r, a.Stdout, o.json, command.Interruption(cmd.Context(), err))
@@ -67,14 +67,14 @@ func newHold(a *command.App) *cobra.Command {
 
 // holding is one run of culvert snapshot hold.
 type holding struct {
-	app     *command.App
-	options *holdOptions
-	report  *HoldReport
-	teller  Teller
-	db      database.Database
-	begun   time.Time
-	held    atomic.Int64 // snapshots
-	jobs    atomic.Int64
+	app      *command.App
+	options  *holdOptions
+	report   *HoldReport
+	reporter Reporter
+	db       database.Database
+	begun    time.Time
+	held     atomic.Int64 // snapshots
+	jobs     atomic.Int64
 }
 
 func (h *holding) run(ctx context.Context, args []string) error {
@@ -112,14 +112,14 @@ const reminder = 10 * time.Minute
 // cost is what holding a snapshot costs.
 const cost = "meanwhile, the database cannot remove rows that were deleted or replaced (vacuum), in any table"
 
-// remind tells now and then for how long the snapshots are held.
+// remind reports now and then for how long the snapshots are held.
 func (h *holding) remind() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var reminding sync.WaitGroup
 	reminding.Go(func() {
 		for Pause(ctx, reminder) == nil {
 			if n := h.held.Load(); n > 0 {
-				h.teller.Tell(fmt.Sprintf("holding %s, for up to %s; %s", ui.Several(n, "snapshot"),
+				h.reporter.Report(fmt.Sprintf("holding %s, for up to %s; %s", ui.Several(n, "snapshot"),
 					ui.Duration(time.Since(h.begun)), cost))
 			}
 		}
@@ -136,7 +136,7 @@ func (h *holding) alone(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	one := &workers.Holder{
-		Name: WorkerName(), Open: h.db.Open, Join: h.db.Join, Notice: h.teller.Tell,
+		Name: WorkerName(), Open: h.db.Open, Join: h.db.Join, Notice: h.reporter.Report,
 		Held: func(s source.Snapshot) {
 			h.held.Add(1)
 			h.report.Snapshot = s.Token
@@ -154,8 +154,8 @@ func (h *holding) alone(ctx context.Context) error {
 
 // announce says that a snapshot is held.
 func (h *holding) announce() error {
-	h.teller.Tell("holding a snapshot; Ctrl-C ends it")
-	h.teller.Tell(cost)
+	h.reporter.Report("holding a snapshot; Ctrl-C ends it")
+	h.reporter.Report(cost)
 	if h.options.json {
 		return ui.WriteJSON(h.app.Stdout, h.report)
 	}
@@ -176,15 +176,15 @@ func (h *holding) forJobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	config.Notice = h.teller.Tell
+	config.Notice = h.reporter.Report
 	h.report.Queue = Shown(config.URL)
 	q, err := Open(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer q.Close()
-	h.teller.Tell("holding the snapshots of all jobs of " + h.report.Queue + "; Ctrl-C ends it")
-	h.teller.Tell(cost)
+	h.reporter.Report("holding the snapshots of all jobs of " + h.report.Queue + "; Ctrl-C ends it")
+	h.reporter.Report(cost)
 
 	name := WorkerName()
 	var mu sync.Mutex
@@ -193,7 +193,7 @@ func (h *holding) forJobs(ctx context.Context) error {
 	defer all.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // if the queue fails, no holder goes on
-	return each(ctx, q.Jobs, 0, h.teller.Tell, func(job string) error {
+	return each(ctx, q.Jobs, 0, h.reporter.Report, func(job string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if holders[job] {
@@ -202,10 +202,10 @@ func (h *holding) forJobs(ctx context.Context) error {
 		holders[job] = true
 		all.Go(func() {
 			err := h.join(ctx, &workers.Holder{
-				Name: name, Queue: q, Secret: secret, Job: job, Join: h.db.Join, Notice: h.teller.Tell,
+				Name: name, Queue: q, Secret: secret, Job: job, Join: h.db.Join, Notice: h.reporter.Report,
 			})
 			if err != nil && ctx.Err() == nil {
-				h.teller.Tell("job " + job + ": " + command.Plain(OtherKey(err, job)))
+				h.reporter.Report("job " + job + ": " + command.Plain(OtherKey(err, job)))
 				_ = Pause(ctx, refused) // it makes no difference whether it has ended
 			}
 			mu.Lock()
@@ -223,14 +223,14 @@ func (h *holding) join(ctx context.Context, one *workers.Holder) error {
 		held = true
 		h.held.Add(1)
 		h.jobs.Add(1)
-		h.teller.Tell("holding the snapshot of job " + one.Job)
+		h.reporter.Report("holding the snapshot of job " + one.Job)
 	}
 	err := one.Run(ctx)
 	if held {
 		h.held.Add(-1)
 	}
 	if err == nil {
-		h.teller.Tell("job " + one.Job + " has ended")
+		h.reporter.Report("job " + one.Job + " has ended")
 	}
 	return err
 }

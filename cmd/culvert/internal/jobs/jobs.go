@@ -78,42 +78,42 @@ func outputOf(l *argument.Location) (output, host string, err error) {
 	return output, host, err
 }
 
-// Teller tells what goes wrong and is tried again. It does not repeat itself.
-type Teller struct {
+// Reporter reports what goes wrong and is tried again. It does not repeat itself.
+type Reporter struct {
 	App     *command.App
 	Silent  bool
-	Instead func(text string) // is told in place of people, unless it is nil
+	Instead func(text string) // is called in place of showing the text, unless it is nil
 
 	mu   sync.Mutex
-	told map[string]time.Time
+	last map[string]time.Time // when a text was reported
 }
 
-// Metrics tells where the figures for Prometheus are, unless the URL is "". The system may have chosen the port.
-func (t *Teller) Metrics(url string) {
+// Metrics reports where the figures for Prometheus are, unless the URL is "". The system may have chosen the port.
+func (r *Reporter) Metrics(url string) {
 	if url != "" {
-		t.Tell("figures for Prometheus: " + url)
+		r.Report("figures for Prometheus: " + url)
 	}
 }
 
-// again is the time after which something is told again.
+// again is the time after which something is reported again.
 const again = time.Minute
 
-// Tell tells a text, unless it was told within the last minute. It may be called concurrently.
-func (t *Teller) Tell(text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// Report shows a text, unless it was shown within the last minute. It may be called concurrently.
+func (r *Reporter) Report(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	now := time.Now()
-	if t.Silent || now.Sub(t.told[text]) < again {
+	if r.Silent || now.Sub(r.last[text]) < again {
 		return
 	}
 	const most = 1000
-	if t.told == nil || len(t.told) > most {
-		t.told = map[string]time.Time{}
+	if r.last == nil || len(r.last) > most {
+		r.last = map[string]time.Time{}
 	}
-	t.told[text] = now
-	if t.Instead != nil {
-		t.Instead(text)
+	r.last[text] = now
+	if r.Instead != nil {
+		r.Instead(text)
 		return
 	}
-	t.App.Console.Print("culvert: " + command.PackageNames.ReplaceAllString(text, "$1"))
+	r.App.Console.Print("culvert: " + command.PackageNames.ReplaceAllString(text, "$1"))
 }

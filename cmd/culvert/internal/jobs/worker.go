@@ -127,8 +127,8 @@ func (o *workerOptions) run(
 	if err != nil {
 		return err
 	}
-	t := &Teller{App: a, Silent: o.JSON}
-	config.Notice = t.Tell
+	t := &Reporter{App: a, Silent: o.JSON}
+	config.Notice = t.Report
 	q, err := Open(ctx, config)
 	if err != nil {
 		return err
@@ -154,16 +154,16 @@ func (o *workerOptions) run(
 	}
 	one := &workers.Worker{
 		Queue: q, Secret: secret, Name: r.Worker, Sessions: sessions, Join: db.Join,
-		Patience: o.hold, Progress: done.note, Notice: t.Tell,
+		Patience: o.hold, Progress: done.note, Notice: t.Report,
 		Open: func(ctx context.Context, settings json.RawMessage) (*workers.Output, error) {
 			return output(ctx, a, settings, &o.PlaceFlags, only)
 		},
 	}
 	a.WaitFor(WorkerPatience)
-	t.Tell(fmt.Sprintf("worker %s takes parts from %s; Ctrl-C ends it", r.Worker, r.Queue))
+	t.Report(fmt.Sprintf("worker %s takes parts from %s; Ctrl-C ends it", r.Worker, r.Queue))
 	t.Metrics(url)
 	w.Begin()
-	err = each(ctx, q.Jobs, o.idle, t.Tell, func(job string) error {
+	err = each(ctx, q.Jobs, o.idle, t.Report, func(job string) error {
 		err := one.Run(ctx, job)
 		done.end(err == nil)
 		return err
@@ -208,7 +208,7 @@ const (
 // not 0. It begins with any of them, so that several workers share several jobs. A job that it cannot work on is tried
 // again later, after the others. The error is nil if ctx has ended.
 func each(
-	ctx context.Context, list func(context.Context) ([]string, error), idle time.Duration, tell func(string),
+	ctx context.Context, list func(context.Context) ([]string, error), idle time.Duration, report func(string),
 	work func(job string) error,
 ) error {
 	last := time.Now()            // since when it is idle; work on jobs that fail is not counted
@@ -236,10 +236,10 @@ func each(
 				last = time.Now()
 			case errors.Is(err, workers.ErrNoCoordinator):
 				not[job] = time.Now().Add(forsaken)
-				tell("leaving out job " + job + ", which nobody coordinates: " + shownReason(err))
+				report("leaving out job " + job + ", which nobody coordinates: " + shownReason(err))
 			case !errors.Is(err, workers.ErrNoJob): // it is about to begin, or has ended
 				not[job] = time.Now().Add(refused)
-				tell("leaving out job " + job + ": " + command.Plain(OtherKey(err, job)))
+				report("leaving out job " + job + ": " + command.Plain(OtherKey(err, job)))
 			}
 		}
 		if idle > 0 && time.Since(last) > idle {
