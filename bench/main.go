@@ -61,7 +61,6 @@ var workloads = []workload{
 
 // options are the flags.
 type options struct {
-	cores  int
 	rounds int
 	quick  bool
 	out    string
@@ -89,7 +88,6 @@ func main() {
 func run(ctx context.Context, stdout io.Writer, args []string) error {
 	var opts options
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.IntVar(&opts.cores, "cores", 0, "cores of this machine to use; 0 means all")
 	flags.IntVar(&opts.rounds, "rounds", 0, "rounds of each benchmark; 0 means what suits it")
 	flags.BoolVar(&opts.quick, "quick", false, "small inputs and one round: to see that it works")
 	flags.StringVar(&opts.out, "out", "", "directory for the samples; empty for results, or with -quick for none")
@@ -97,11 +95,6 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	flags.StringVar(&opts.files, "dir", "", "directory for the files that are written; empty for the temporary one")
 	if err := flags.Parse(args); err != nil {
 		return err
-	}
-	if opts.cores != 0 {
-		if err := harness.UseCores(opts.cores); err != nil {
-			return err
-		}
 	}
 	if opts.host == "" {
 		opts.host, _ = os.Hostname()
@@ -184,11 +177,7 @@ func runWorkload(
 		}
 		verdicts = append(verdicts, harness.Judge(b, results)...)
 	}
-	tables, err := s.Benchstat(raw.String())
-	if err != nil {
-		s.Say("no tables: %v", err) // and no reason to lose the samples
-	}
-	summary := tables + "\n" + harness.Summary(verdicts)
+	summary := harness.Summary(verdicts)
 	_, err = fmt.Fprintf(stdout, "\n%s\n", summary)
 	s.Say("%s took %v", w.name, since(start))
 	dir := opts.dir()

@@ -90,7 +90,7 @@ func (c *bucketCase) fill() error {
 }
 
 // both adds the cost of the server, and of the database.
-func (c *bucketCase) both(size int64, run func() (harness.Sample, error)) func() (harness.Sample, error) {
+func (c *bucketCase) both(size int64, run harness.Run) harness.Run {
 	return func() (harness.Sample, error) {
 		return harness.Work{Bytes: size}.Between("client", []*harness.Tree{c.store.Tree, c.database}, run)
 	}
@@ -108,8 +108,7 @@ func (c *bucketCase) installed(name string) bool {
 // benchmark returns a benchmark of culvert and those peers that are installed. goal returns the goals for a peer, the
 // variant impl=NAME.
 func (c *bucketCase) benchmark(
-	op string, size int64, culvert func() (harness.Sample, error),
-	peers map[string]func() (harness.Sample, error), goal func(peer string) []harness.Goal,
+	op string, size int64, culvert harness.Run, peers map[string]harness.Run, goal func(peer string) []harness.Goal,
 ) harness.Benchmark {
 	b := harness.Benchmark{
 		Name:     "Bucket/op=" + op + "/store=" + bucketStore,
@@ -129,26 +128,20 @@ func (c *bucketCase) benchmark(
 
 // exports writes a table to the bucket.
 func (c *bucketCase) exports() harness.Benchmark {
-	pipeline := func(last ...string) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			return c.Pipeline("", c.command("psql", "-qc", csvSQL), c.command(zstdTool[0], zstdTool[1:]...),
-				c.command(c.age, "-r", c.recipient), c.tool(last[0], last[1:]...))
-		}
+	pipeline := func(last string, args ...string) harness.Run {
+		return c.Piped("", c.command("psql", "-qc", csvSQL), c.command(zstdTool[0], zstdTool[1:]...),
+			c.command(c.age, "-r", c.recipient), c.tool(last, args...))
 	}
-	export := func(to string) (harness.Sample, error) {
-		return c.Pipeline("", c.tool(c.culvert, "export", "postgres:", "orders", "-j", "4", "-r", c.recipient,
-			"--force", "-o", to))
+	export := func(to string) harness.Run {
+		return c.Piped("", c.tool(c.culvert, "export", "postgres:", "orders", "-j", "4", "-r", c.recipient, "--force",
+			"-o", to))
 	}
-	return c.benchmark("export", c.csv,
-		func() (harness.Sample, error) { return export("s3://backups/orders.csv.zst.age") },
-		map[string]func() (harness.Sample, error){
-			"rclone": pipeline("rclone", "rcat", "B:backups/orders.rclone"),
-			"aws":    pipeline("aws", "s3", "cp", "--quiet", "-", "s3://backups/orders.aws"),
-			"culvert-file": func() (harness.Sample, error) {
-				file := filepath.Join(c.Dir, "orders.csv.zst.age")
-				got, err := export(file)
-				return got, errors.Join(err, harness.Settle(file))
-			},
+	file := filepath.Join(c.Dir, "orders.csv.zst.age")
+	return c.benchmark("export", c.csv, export("s3://backups/orders.csv.zst.age"),
+		map[string]harness.Run{
+			"rclone":       pipeline("rclone", "rcat", "B:backups/orders.rclone"),
+			"aws":          pipeline("aws", "s3", "cp", "--quiet", "-", "s3://backups/orders.aws"),
+			"culvert-file": harness.Settled(file, export(file)),
 		}, func(peer string) []harness.Goal {
 			most := 0.65
 			if peer == "impl=culvert-file" {
@@ -161,15 +154,11 @@ func (c *bucketCase) exports() harness.Benchmark {
 // pulls copies an object to a file.
 func (c *bucketCase) pulls() harness.Benchmark {
 	file := filepath.Join(c.Dir, "pulled")
-	to := func(args ...string) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			got, err := c.Pipeline("", c.tool(args[0], args[1:]...))
-			return got, errors.Join(err, harness.Settle(file))
-		}
+	to := func(name string, args ...string) harness.Run {
+		return harness.Settled(file, c.Piped("", c.tool(name, args...)))
 	}
-	return c.benchmark("pull", c.object,
-		to(c.culvert, "pull", "s3://backups/object", "-o", file),
-		map[string]func() (harness.Sample, error){
+	return c.benchmark("pull", c.object, to(c.culvert, "pull", "s3://backups/object", "-o", file),
+		map[string]harness.Run{
 			"rclone": to("rclone", "copyto", "B:backups/object", file),
 			"aws":    to("aws", "s3", "cp", "--quiet", "s3://backups/object", file),
 			"s5cmd":  to("s5cmd", "cp", "s3://backups/object", file),
@@ -182,25 +171,19 @@ func (c *bucketCase) pulls() harness.Benchmark {
 }
 
 // opened runs a tool that writes an encrypted export, and opens that by age and zstd.
-func (c *bucketCase) opened(first string, args ...string) (harness.Sample, error) {
-	return c.Pipeline(os.DevNull, c.tool(first, args...), c.command(c.age, "-d", "-i", c.identity),
+func (c *bucketCase) opened(first string, args ...string) harness.Run {
+	return c.Piped(os.DevNull, c.tool(first, args...), c.command(c.age, "-d", "-i", c.identity),
 		c.command("zstd", "-q", "-d"))
 }
 
 // reads decrypts an export in the bucket.
 func (c *bucketCase) reads() harness.Benchmark {
 	return c.benchmark("cat", (c.object/c.csv+1)*c.csv,
-		func() (harness.Sample, error) {
-			return c.Pipeline(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, largeExport))
-		},
-		map[string]func() (harness.Sample, error){
-			"rclone": func() (harness.Sample, error) {
-				return c.opened("rclone", "cat", "B:"+strings.TrimPrefix(largeExport, "s3://"))
-			},
-			"aws": func() (harness.Sample, error) {
-				return c.opened("aws", "s3", "cp", "--quiet", largeExport, "-")
-			},
-			"s5cmd": func() (harness.Sample, error) { return c.opened("s5cmd", "cat", largeExport) },
+		c.Piped(os.DevNull, c.tool(c.culvert, "cat", "-i", c.identity, largeExport)),
+		map[string]harness.Run{
+			"rclone": c.opened("rclone", "cat", "B:"+strings.TrimPrefix(largeExport, "s3://")),
+			"aws":    c.opened("aws", "s3", "cp", "--quiet", largeExport, "-"),
+			"s5cmd":  c.opened("s5cmd", "cat", largeExport),
 		}, func(peer string) []harness.Goal {
 			return []harness.Goal{{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: 1 / 1.5}}
 		})

@@ -110,11 +110,6 @@ func (c *loadCase) inTarget(name string, args ...string) *exec.Cmd {
 	return c.in(c.into(target), name, args...)
 }
 
-// opened is the beginning of a pipeline: it opens a file by standard tools.
-func (c *loadCase) opened(file string, last *exec.Cmd) []*exec.Cmd {
-	return []*exec.Cmd{c.command(c.age, "-d", "-i", c.identity, file), c.command("zstd", "-q", "-d"), last}
-}
-
 // filling is what the variants of a benchmark fill.
 type filling struct {
 	size    int64                  // of the rows as CSV
@@ -125,7 +120,7 @@ type filling struct {
 }
 
 // by is a variant that fills. The first time, all rows are compared with the source.
-func (f filling) by(key string, run func() (harness.Sample, error)) harness.Variant {
+func (f filling) by(key string, run harness.Run) harness.Variant {
 	isChecked := false
 	return harness.Variant{Key: key, Run: func() (harness.Sample, error) {
 		if err := f.prepare(); err != nil {
@@ -145,7 +140,7 @@ func (f filling) by(key string, run func() (harness.Sample, error)) harness.Vari
 }
 
 // benchmark compares culvert with the tools of a database, and should take at most so many times as long.
-func (f filling) benchmark(name string, most float64, tools, culvert func() (harness.Sample, error)) harness.Benchmark {
+func (f filling) benchmark(name string, most float64, tools, culvert harness.Run) harness.Benchmark {
 	return harness.Benchmark{
 		Name:     name,
 		Rotate:   true,
@@ -168,17 +163,18 @@ func (c *loadCase) orders(statements ...string) filling {
 }
 
 // load runs culvert load for the target.
-func (c *loadCase) load(args ...string) func() (harness.Sample, error) {
-	return func() (harness.Sample, error) {
-		args := append([]string{"load", "-i", c.identity}, args...)
-		return c.Pipeline("", c.inTarget(c.culvert, args...))
-	}
+func (c *loadCase) load(args ...string) harness.Run {
+	return c.Piped("", c.inTarget(c.culvert, append([]string{"load", "-i", c.identity}, args...)...))
+}
+
+// opened opens a file by standard tools, for the last command.
+func (c *loadCase) opened(file string, last *exec.Cmd) harness.Run {
+	return c.Piped("", c.command(c.age, "-d", "-i", c.identity, file), c.command("zstd", "-q", "-d"), last)
 }
 
 // psql is the peer.
-func (c *loadCase) psql() (harness.Sample, error) {
-	last := c.inTarget("psql", "-qc", `\copy orders from pstdin (format csv, header)`)
-	return c.Pipeline("", c.opened(c.file, last)...)
+func (c *loadCase) psql() harness.Run {
+	return c.opened(c.file, c.inTarget("psql", "-qc", `\copy orders from pstdin (format csv, header)`))
 }
 
 // oneConnection also has a load that is not the same work: into a table of its own, whose rows are frozen.
@@ -188,7 +184,7 @@ func (c *loadCase) oneConnection() harness.Benchmark {
 		Name:   "Load/to=postgres/connections=1",
 		Rotate: true,
 		Variants: []harness.Variant{
-			table.by("impl=tools", c.psql),
+			table.by("impl=tools", c.psql()),
 			table.by("impl=culvert", c.load(c.file, "postgres:", "orders")),
 			none.by("impl=culvert-create", c.load("--create", c.directory, "postgres:")),
 		},
@@ -209,7 +205,7 @@ func (c *loadCase) severalConnections() harness.Benchmark {
 	b := harness.Benchmark{
 		Name:     fmt.Sprintf("Load/to=postgres/connections=%d", parallelJobs),
 		Rotate:   true,
-		Variants: []harness.Variant{table.by("impl=tools", c.psql)},
+		Variants: []harness.Variant{table.by("impl=tools", c.psql())},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 0.7},
 			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
@@ -218,11 +214,9 @@ func (c *loadCase) severalConnections() harness.Benchmark {
 	if program, err := harness.Program(parallelCopy); err != nil {
 		c.Say("%v, and is not compared", err)
 	} else {
-		b.Variants = append(b.Variants, table.by("impl="+parallelCopy, func() (harness.Sample, error) {
-			last := c.inTarget(program, "-connection", c.server.ConnString(target), "-table", "orders",
-				"-workers", jobs, "-skip-header", "-reporting-period", "0s")
-			return c.Pipeline("", c.opened(c.file, last)...)
-		}))
+		copying := c.inTarget(program, "-connection", c.server.ConnString(target), "-table", "orders", "-workers", jobs,
+			"-skip-header", "-reporting-period", "0s")
+		b.Variants = append(b.Variants, table.by("impl="+parallelCopy, c.opened(c.file, copying)))
 		b.Goals = append(b.Goals,
 			harness.Goal{Variant: "impl=culvert", Peer: "impl=" + parallelCopy, Unit: "ns/op", Max: 0.9})
 	}

@@ -53,12 +53,9 @@ func (c *loadCase) sqlite() (harness.Benchmark, error) {
 		},
 		tell: func() (string, error) { return sum(database) },
 	}
-	return table.benchmark(fmt.Sprintf("Load/to=sqlite/rows=%d", rows), 0.7, func() (harness.Sample, error) {
-		last := c.command("sqlite3", "-bail", database, ".import --csv --skip 1 /dev/stdin orders")
-		return c.Pipeline("", c.opened(file, last)...)
-	}, func() (harness.Sample, error) {
-		return c.Pipeline("", c.command(c.culvert, "load", "-i", c.identity, file, database, "orders"))
-	}), nil
+	tool := c.command("sqlite3", "-bail", database, ".import --csv --skip 1 /dev/stdin orders")
+	return table.benchmark(fmt.Sprintf("Load/to=sqlite/rows=%d", rows), 0.7, c.opened(file, tool),
+		c.Piped("", c.command(c.culvert, "load", "-i", c.identity, file, database, "orders"))), nil
 }
 
 // mariaTable is an empty table for the rows of orders. MariaDB has no time zone in a column.
@@ -93,7 +90,8 @@ func (c *loadCase) mariaDB() (b harness.Benchmark, err error) {
 		return b, err
 	}
 	var printed lines
-	if err := printed.addOutput(c.exporter, c.opened(file, c.command("cat"))...); err != nil {
+	decrypt := c.command(c.age, "-d", "-i", c.identity, file)
+	if err := printed.addOutput(c.exporter, decrypt, c.command("zstd", "-q", "-d")); err != nil {
 		return b, err
 	}
 	load := []string{"load", "-i", c.identity, file, "mysql://root@localhost/bench", "orders"}
@@ -109,11 +107,8 @@ func (c *loadCase) mariaDB() (b harness.Benchmark, err error) {
 			return string(found), err
 		},
 	}
-	return table.benchmark(fmt.Sprintf("Load/to=mariadb/rows=%d", rows), 1, func() (harness.Sample, error) {
-		last := c.in(server.Env, "mariadb-import", "--local", "--ignore-lines=1", "--fields-terminated-by=,",
-			`--fields-optionally-enclosed-by="`, "--fields-escaped-by=", "bench", stdin)
-		return c.Pipeline("", c.opened(file, last)...)
-	}, func() (harness.Sample, error) {
-		return c.Pipeline("", c.in(server.Env, c.culvert, load...))
-	}), nil
+	tool := c.in(server.Env, "mariadb-import", "--local", "--ignore-lines=1", "--fields-terminated-by=,",
+		`--fields-optionally-enclosed-by="`, "--fields-escaped-by=", "bench", stdin)
+	return table.benchmark(fmt.Sprintf("Load/to=mariadb/rows=%d", rows), 1, c.opened(file, tool),
+		c.Piped("", c.in(server.Env, c.culvert, load...))), nil
 }

@@ -116,11 +116,9 @@ func (c *loadCase) copies() (b harness.Benchmark, err error) {
 	if err != nil {
 		return b, err
 	}
-	culvert := func(more ...string) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			args := []string{"copy", "postgres:" + source, "--all", "--jobs", jobs}
-			return c.Pipeline("", c.command(c.culvert, append(append(args, more...), "postgres:"+into)...))
-		}
+	culvert := func(more ...string) harness.Run {
+		args := []string{"copy", "postgres:" + source, "--all", "--jobs", jobs}
+		return c.Piped("", c.command(c.culvert, append(append(args, more...), "postgres:"+into)...))
 	}
 	return harness.Benchmark{
 		Name:   fmt.Sprintf("Copy/to=postgres/tables=%d", severalTables),

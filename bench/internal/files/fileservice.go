@@ -8,8 +8,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 
 	"culvert/bench/internal/harness"
 	"culvert/bench/internal/streams"
@@ -171,25 +172,26 @@ func fetch(ctx context.Context, remote *client.Client, version fileservice.Versi
 		batch = (blocks + workers - 1) / workers
 	}
 	var next, seen atomic.Int64
-	errs := make([]error, workers)
-	var all sync.WaitGroup
-	for i := range errs {
-		all.Go(func() {
-			for errs[i] == nil {
+	var all errgroup.Group
+	for range workers {
+		all.Go(func() error {
+			for {
 				first := next.Add(batch) - batch
 				if first >= blocks {
-					return
+					return nil
 				}
-				errs[i] = remote.ReadBlocks(ctx, served, version, first, min(batch, blocks-first),
+				err := remote.ReadBlocks(ctx, served, version, first, min(batch, blocks-first),
 					func(int64, []byte, fileservice.Sum) error {
 						seen.Add(1)
 						return nil
 					})
+				if err != nil {
+					return err
+				}
 			}
 		})
 	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := all.Wait(); err != nil {
 		return err
 	}
 	if seen.Load() != blocks {

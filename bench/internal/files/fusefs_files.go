@@ -108,35 +108,26 @@ func (m *mounts) random(name string, size int64) harness.Benchmark {
 	}
 }
 
-// readAtOnce has threads read all places.
+// readAtOnce has threads read all places, each so many-th of them.
 func readAtOnce(name string, source []byte, places []int, page int) error {
 	errs := make([]error, randomThreads)
 	var all sync.WaitGroup
-	for i := range errs {
-		all.Go(func() { errs[i] = readPlaces(name, source, places, i, page) })
+	for first := range errs {
+		all.Go(func() {
+			file, err := os.Open(name)
+			p := make([]byte, page)
+			for i := first; i < len(places) && err == nil; i += randomThreads {
+				at := places[i] * page
+				_, err = file.ReadAt(p, int64(at))
+				if err == nil && !bytes.Equal(p, source[at:at+page]) {
+					err = fmt.Errorf("%s: other bytes than in the source at %d", name, at)
+				}
+			}
+			errs[first] = errors.Join(err, file.Close())
+		})
 	}
 	all.Wait()
 	return errors.Join(errs...)
-}
-
-// readPlaces reads each so many-th of the pages.
-func readPlaces(name string, source []byte, places []int, first, page int) (err error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	p := make([]byte, page)
-	for i := first; i < len(places); i += randomThreads {
-		at := places[i] * page
-		if _, err := file.ReadAt(p, int64(at)); err != nil {
-			return err
-		}
-		if !bytes.Equal(p, source[at:at+page]) {
-			return fmt.Errorf("%s: other bytes than in the source at %d", name, at)
-		}
-	}
-	return nil
 }
 
 // mapFile maps a file of which all pages are there, so that to compare with it costs little.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"testing"
 )
 
@@ -110,29 +109,5 @@ func TestCostHere(t *testing.T) {
 	often, err := Work{Ops: 3}.Repeated(3, work)
 	if err != nil || often["cpu-µs/op"] <= 0 || often["ns/op"] <= 0 {
 		t.Errorf("the sample of three runs is %v, %v", often, err)
-	}
-}
-
-// TestUseCores runs this test again in a process that restricts itself to one core, and begins again then.
-func TestUseCores(t *testing.T) {
-	const variable = "CULVERT_BENCH_TEST_CORES"
-	if os.Getenv(variable) != "" {
-		if err := UseCores(1); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("cores: %d", runtime.NumCPU())
-		return
-	}
-	if err := UseCores(runtime.NumCPU()); err != nil {
-		t.Errorf("all cores: %v", err)
-	}
-	if err := UseCores(runtime.NumCPU() + 1); err == nil || !strings.Contains(err.Error(), "cores") {
-		t.Errorf("error is %v, want one about the number of cores", err)
-	}
-	again := exec.Command(os.Args[0], "-test.run=^TestUseCores$", "-test.v")
-	again.Env = append(os.Environ(), variable+"=1")
-	out, err := again.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "cores: 1\n") {
-		t.Errorf("the process on one core: %v\n%s", err, out)
 	}
 }

@@ -64,27 +64,6 @@ func TestGoalsForCores(t *testing.T) {
 	}
 }
 
-func TestBenchstat(t *testing.T) {
-	s := newTestSession(t)
-	tables, err := s.Benchstat("cpu: some\n" +
-		"BenchmarkWork/size=1/rows=10/impl=old 1 80 ns/op 7 cat-peak-bytes\n" +
-		"BenchmarkWork/size=1/rows=10/impl=new 1 20 ns/op 7 cat-peak-bytes\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, pattern := range []string{`│ +old +│ +new +│`, `(?m)^.*/size=1/rows=10 +80\.00n .* 20\.00n `} {
-		if !regexp.MustCompile(pattern).MatchString(tables) {
-			t.Errorf("the tables have no %s:\n%s", pattern, tables)
-		}
-	}
-	if strings.Contains(tables, "cat-peak-bytes") {
-		t.Errorf("the tables have what a single process takes:\n%s", tables)
-	}
-	if _, err := s.Benchstat(""); err == nil || !strings.Contains(err.Error(), "tables") {
-		t.Errorf("error is %v, want one that says that there are no tables", err)
-	}
-}
-
 func TestMeasureTakesTurns(t *testing.T) {
 	s := newTestSession(t)
 	var order strings.Builder

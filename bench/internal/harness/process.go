@@ -138,6 +138,30 @@ func (s *Session) Pipeline(output string, commands ...*exec.Cmd) (Sample, error)
 	return got, errors.Join(failed...)
 }
 
+// Run is one run of a variant.
+type Run = func() (Sample, error)
+
+// Piped has each run start commands like these as a [Session.Pipeline].
+func (s *Session) Piped(output string, commands ...*exec.Cmd) Run {
+	return func() (Sample, error) {
+		var again []*exec.Cmd
+		for _, cmd := range commands {
+			next := exec.CommandContext(s.Ctx, cmd.Path, cmd.Args[1:]...)
+			next.Env = cmd.Env
+			again = append(again, next)
+		}
+		return s.Pipeline(output, again...)
+	}
+}
+
+// Settled has each run settle the file that it has written.
+func Settled(file string, run Run) Run {
+	return func() (Sample, error) {
+		got, err := run()
+		return got, errors.Join(err, Settle(file))
+	}
+}
+
 // Process is a running command whose memory is watched.
 type Process struct {
 	Cmd  *exec.Cmd

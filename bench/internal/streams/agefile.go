@@ -8,11 +8,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
-	"sync"
 	"syscall"
 
 	"filippo.io/age"
 	"golang.org/x/crypto/chacha20poly1305"
+	"golang.org/x/sync/errgroup"
 
 	"culvert/agefile"
 	"culvert/bench/internal/harness"
@@ -148,13 +148,11 @@ func (onlyWriter) Write(p []byte) (int, error) { return len(p), nil }
 // inParallel has one goroutine for each of GOMAXPROCS, which together do work for so many chunks.
 func inParallel(chunks int, work func(chunks int) error) error {
 	workers := runtime.GOMAXPROCS(0)
-	errs := make([]error, workers)
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for i := range workers {
-		all.Go(func() { errs[i] = work((chunks + i) / workers) })
+		all.Go(func() error { return work((chunks + i) / workers) })
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return all.Wait()
 }
 
 func sealChunk(chunks int) error {

@@ -30,8 +30,8 @@ func pipeBenchmarks(s *harness.Session, ids *Identities) []harness.Benchmark {
 			connect connecter
 		}{
 			{"pipe", connectPipe},
-			{"before", wrapped(func(c net.Conn, a cipher.AEAD) net.Conn { return &copyingConn{Conn: c, aead: a} })},
-			{"after", wrapped(func(c net.Conn, a cipher.AEAD) net.Conn { return &slicingConn{Conn: c, aead: a} })},
+			{"before", wrapped(func(c articleConn) net.Conn { return &copyingConn{articleConn: c} })},
+			{"after", wrapped(func(c articleConn) net.Conn { return &slicingConn{articleConn: c} })},
 			{"culvert", connectSecurePipe},
 		} {
 			b.Variants = append(b.Variants, harness.Variant{Key: "impl=" + w.impl, Run: func() (harness.Sample, error) {
@@ -68,11 +68,11 @@ func connectSecurePipe(ids *Identities) (from, to net.Conn, err error) {
 }
 
 // wrapped makes both ends of a pipe with a known key.
-func wrapped(wrap func(net.Conn, cipher.AEAD) net.Conn) connecter {
+func wrapped(wrap func(articleConn) net.Conn) connecter {
 	return func(*Identities) (from, to net.Conn, err error) {
 		a, b := net.Pipe()
 		aead, err := newGCM()
-		return wrap(a, aead), wrap(b, aead), err
+		return wrap(articleConn{Conn: a, aead: aead}), wrap(articleConn{Conn: b, aead: aead}), err
 	}
 }
 
@@ -110,22 +110,31 @@ func readArticle(r io.Reader) ([]byte, error) {
 	return body, err
 }
 
-// copyingConn is before: each message out has memory of its own, and each message in is copied into a bytes.Buffer and
-// out of it again.
-type copyingConn struct {
+// articleConn is what both have.
+type articleConn struct {
 	net.Conn
 	aead    cipher.AEAD
 	counter uint64
-	opened  bytes.Buffer
 }
 
-func (c *copyingConn) Write(p []byte) (int, error) {
+// writeSealed writes a message, for which there is memory.
+func (c *articleConn) writeSealed(memory, p []byte) (int, error) {
 	c.counter++
-	message := sealArticle(make([]byte, 0, len(p)+articleOverhead), c.aead, c.counter, p)
-	if _, err := c.Conn.Write(message); err != nil {
+	if _, err := c.Conn.Write(sealArticle(memory[:0], c.aead, c.counter, p)); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// copyingConn is before: each message out has memory of its own, and each message in is copied into a bytes.Buffer and
+// out of it again.
+type copyingConn struct {
+	articleConn
+	opened bytes.Buffer
+}
+
+func (c *copyingConn) Write(p []byte) (int, error) {
+	return c.writeSealed(make([]byte, len(p)+articleOverhead), p)
 }
 
 func (c *copyingConn) Read(p []byte) (int, error) {
@@ -145,10 +154,8 @@ func (c *copyingConn) Read(p []byte) (int, error) {
 
 // slicingConn is after: messages out have memory from a pool, and of one that has come the rest is kept as a slice.
 type slicingConn struct {
-	net.Conn
-	aead    cipher.AEAD
-	counter uint64
-	rest    []byte
+	articleConn
+	rest []byte
 }
 
 var articlePool = sync.Pool{New: func() any { return new([]byte) }}
@@ -157,14 +164,9 @@ func (c *slicingConn) Write(p []byte) (int, error) {
 	memory := articlePool.Get().(*[]byte)
 	defer articlePool.Put(memory)
 	if cap(*memory) < len(p)+articleOverhead {
-		*memory = make([]byte, 0, len(p)+articleOverhead)
+		*memory = make([]byte, len(p)+articleOverhead)
 	}
-	c.counter++
-	*memory = sealArticle((*memory)[:0], c.aead, c.counter, p)
-	if _, err := c.Conn.Write(*memory); err != nil {
-		return 0, err
-	}
-	return len(p), nil
+	return c.writeSealed(*memory, p)
 }
 
 func (c *slicingConn) Read(p []byte) (int, error) {

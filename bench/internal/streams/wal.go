@@ -6,8 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"culvert/bench/internal/harness"
 	"culvert/wal"
@@ -71,18 +72,19 @@ func (r journalRun) variant(s *harness.Session, impl string, open opener) harnes
 func (r journalRun) measure(s *harness.Session, j journal) (harness.Sample, error) {
 	each := max(1, s.Size(r.appends, 50*r.writers)/r.writers)
 	latencies := make([][]time.Duration, r.writers)
-	failures := make([]error, r.writers)
 	entries := newEntries(r.group)
 	if _, err := appendTo(j, entries, each/20); err != nil {
 		return nil, err
 	}
 	got, err := harness.Repeated(1, func() error {
-		var all sync.WaitGroup
+		var all errgroup.Group
 		for w := range r.writers {
-			all.Go(func() { latencies[w], failures[w] = appendTo(j, entries, each) })
+			all.Go(func() (err error) {
+				latencies[w], err = appendTo(j, entries, each)
+				return err
+			})
 		}
-		all.Wait()
-		return errors.Join(failures...)
+		return all.Wait()
 	})
 	if err != nil {
 		return nil, err
