@@ -1,17 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-const (
-	beginFigures = "<!-- figures: "
-	endFigures   = "<!-- end of figures -->"
-)
+// figures are the part of a page that this program writes, and what is requested.
+var figures = regexp.MustCompile(`(?s)(<!-- figures: ([^\n]*) -->\n).*?(<!-- end of figures -->)`)
 
 // writePage replaces the figures of a page, and draws its pictures.
 func writePage(name, results string) error {
@@ -19,33 +19,22 @@ func writePage(name, results string) error {
 	if err != nil {
 		return err
 	}
-	var page strings.Builder
-	rest, blocks := string(text), 0
-	for {
-		before, after, ok := strings.Cut(rest, beginFigures)
-		if !ok {
-			break
-		}
-		request, after, ok := strings.Cut(after, " -->\n")
-		if !ok || strings.Contains(request, "\n") {
-			return fmt.Errorf("%s: a line that begins with %q does not end with %q", name, beginFigures, " -->")
-		}
-		_, after, ok = strings.Cut(after, endFigures)
-		if !ok {
-			return fmt.Errorf("%s: the figures %q have no %q", name, request, endFigures)
-		}
-		figures, err := figuresOf(request, results, filepath.Dir(name))
+	var errs []error
+	page := figures.ReplaceAllStringFunc(string(text), func(block string) string {
+		parts := figures.FindStringSubmatch(block)
+		written, err := figuresOf(parts[2], results, filepath.Dir(name))
 		if err != nil {
-			return fmt.Errorf("%s: figures %q: %w", name, request, err)
+			errs = append(errs, fmt.Errorf("%s: figures %q: %w", name, parts[2], err))
 		}
-		page.WriteString(before + beginFigures + request + " -->\n\n" + figures + "\n" + endFigures)
-		rest = after
-		blocks++
+		return parts[1] + "\n" + written + "\n" + parts[3]
+	})
+	if !figures.Match(text) {
+		errs = append(errs, fmt.Errorf("%s has no lines %q", name, figures))
 	}
-	if blocks == 0 {
-		return fmt.Errorf("%s has no line that begins with %q", name, beginFigures)
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	return os.WriteFile(name, []byte(page.String()+rest), 0o644)
+	return os.WriteFile(name, []byte(page), 0o644)
 }
 
 // figuresOf draws the picture of a topic below a directory, and returns its link and the table in Markdown.
