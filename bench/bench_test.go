@@ -37,15 +37,7 @@ func TestWorkloads(t *testing.T) {
 			continue
 		}
 		t.Run(w.name, func(t *testing.T) {
-			if w.name != "agefile" {
-				requireTools(t)
-			}
-			if strings.HasPrefix(w.name, "bucket") || w.name == "workers" {
-				requireStore(t)
-			}
-			if w.name == "fusefs" {
-				requireMounts(t)
-			}
+			require(t, w.name)
 			out := t.TempDir()
 			args := []string{"-quick", "-out", out, "-host", "here", w.name}
 			if err := run(t.Context(), io.Discard, args); err != nil {
@@ -99,22 +91,19 @@ func TestUnknownWorkload(t *testing.T) {
 	}
 }
 
-func requireMounts(t *testing.T) {
+// require skips what the machine has no programs for.
+func require(t *testing.T, workload string) {
 	t.Helper()
-	if err := files.CanMount(); err != nil {
+	if err := files.CanMount(); err != nil && workload == "fusefs" {
 		testkit.Missing(t, "mounts: "+err.Error(), "apt-get install fuse3, on a machine with /dev/fuse")
 	}
-}
-
-func requireStore(t *testing.T) {
-	t.Helper()
-	if err := stores.Installed("seaweedfs"); err != nil {
+	needsStore := strings.HasPrefix(workload, "bucket") || workload == "workers"
+	if err := stores.Installed("seaweedfs"); err != nil && needsStore {
 		testkit.Missing(t, "SeaweedFS", "./dev test")
 	}
-}
-
-func requireTools(t *testing.T) {
-	t.Helper()
+	if workload == "agefile" {
+		return
+	}
 	if testkit.PostgresPrograms() == "" {
 		testkit.Missing(t, "PostgreSQL server", "./dev test")
 	}

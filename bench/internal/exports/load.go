@@ -211,7 +211,7 @@ func (c *loadCase) severalConnections() harness.Benchmark {
 			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
 		},
 	}
-	if program, err := harness.Program(parallelCopy); err != nil {
+	if program, err := exec.LookPath(parallelCopy); err != nil {
 		c.Say("%v, and is not compared", err)
 	} else {
 		copying := c.inTarget(program, "-connection", c.server.ConnString(target), "-table", "orders", "-workers", jobs,

@@ -2,7 +2,6 @@ package exports
 
 import (
 	"bytes"
-	"errors"
 	"path/filepath"
 
 	"culvert/bench/internal/harness"
@@ -32,16 +31,13 @@ func PrepareParts(s *harness.Session) ([]harness.Benchmark, error) {
 func (e *exporter) sum(size int64) (harness.Benchmark, error) {
 	text, err := e.command("psql", "-qc", "COPY (SELECT * FROM orders LIMIT 400000) TO STDOUT (FORMAT csv)").Output()
 	file := filepath.Join(e.Dir, "summed")
+	export := e.Piped("", e.command(e.culvert, "export", "postgres:", "orders", "-r", e.recipient, "-o", file))
 	return harness.Benchmark{
 		Name: "Parts/work=sum",
 		Variants: []harness.Variant{
-			{Key: "impl=export", Run: func() (harness.Sample, error) {
-				got, err := e.cost(size, func() (harness.Sample, error) {
-					return e.Pipeline("", e.command(e.culvert, "export", "postgres:", "orders", "-r", e.recipient,
-						"-o", file))
-				})
-				return got, errors.Join(err, harness.Settle(file))
-			}},
+			{Key: "impl=export", Run: harness.Settled(file, func() (harness.Sample, error) {
+				return e.cost(size, export)
+			})},
 			{Key: "impl=sum", Run: func() (harness.Sample, error) {
 				return harness.Work{Bytes: int64(len(text))}.Here(func() error {
 					var rows rowsum.Adder

@@ -22,35 +22,26 @@ func PrepareSQLite(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	file := filepath.Join(s.Dir, "orders.csv")
-	shell := func() *exec.Cmd {
-		return exec.CommandContext(s.Ctx, "sqlite3", "-csv", "-header", database, "SELECT * FROM orders")
-	}
-	if _, err := s.Pipeline(file, shell()); err != nil {
+	shell := exec.CommandContext(s.Ctx, "sqlite3", "-csv", "-header", database, "SELECT * FROM orders")
+	if _, err := s.Piped(file, shell)(); err != nil {
 		return nil, err
 	}
 	info, err := os.Stat(file)
 	if err != nil {
 		return nil, err
 	}
-	export := func(output string, command func() *exec.Cmd) func() (harness.Sample, error) {
-		return func() (harness.Sample, error) {
-			got, err := harness.Work{Bytes: info.Size()}.Between("client", nil, func() (harness.Sample, error) {
-				return s.Pipeline(output, command())
-			})
-			if err != nil {
-				return nil, err
-			}
-			return got, harness.Settle(file)
-		}
+	export := func(output string, command *exec.Cmd) harness.Run {
+		run := s.Piped(output, command)
+		return harness.Settled(file, func() (harness.Sample, error) {
+			return harness.Work{Bytes: info.Size()}.Between("client", nil, run)
+		})
 	}
 	return []harness.Benchmark{{
 		Name: "Export/source=sqlite/format=csv/compression=none",
 		Variants: []harness.Variant{
 			{Key: "impl=sqlite3", Run: export(file, shell)},
-			{Key: "impl=culvert", Run: export("", func() *exec.Cmd {
-				return exec.CommandContext(s.Ctx, culvert, "export", database, "orders",
-					"--no-encrypt", "-f", "csv", "-c", "none", "-o", file)
-			})},
+			{Key: "impl=culvert", Run: export("", exec.CommandContext(s.Ctx, culvert, "export", database, "orders",
+				"--no-encrypt", "-f", "csv", "-c", "none", "-o", file))},
 		},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=sqlite3", Unit: "ns/op", Max: 0.8},

@@ -2,7 +2,7 @@
 package files
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -49,9 +49,11 @@ func newTransfers(s *harness.Session) (*transfers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("culvert keygen: %w", err)
 	}
-	if t.identity, err = field(out, "fingerprint"); err != nil {
-		return nil, err
+	var made struct{ Fingerprint string }
+	if err := json.Unmarshal(out, &made); err != nil {
+		return nil, fmt.Errorf("culvert keygen: %w", err)
 	}
+	t.identity = made.Fingerprint
 	t.ssh, err = newSSH(s)
 	return t, err
 }
@@ -137,33 +139,16 @@ func (t *transfers) serve(where func(*exec.Cmd) *exec.Cmd, host string, more ...
 	if server.Process, err = harness.StartProcess(cmd); err != nil {
 		return nil, err
 	}
-	line := make([]byte, 0, 4<<10)
-	for !bytes.Contains(line, []byte("\n")) && err == nil {
-		var n int
-		n, err = stdout.Read(line[len(line):cap(line)])
-		line = line[:len(line)+n]
+	var said struct{ URLs []string }
+	if err = json.NewDecoder(stdout).Decode(&said); err != nil || len(said.URLs) == 0 {
+		return nil, errors.Join(fmt.Errorf("culvert serve says %v", said.URLs), err, server.Stop())
 	}
-	if err == nil {
-		server.url, err = field(line, "urls")
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("culvert serve: %w", err), server.Stop())
-	}
+	server.url = said.URLs[0]
 	return server, nil
 }
 
 // here leaves a command as it is: it runs where this program does.
 func here(cmd *exec.Cmd) *exec.Cmd { return cmd }
-
-// field gives a string in a line of JSON, or the first one of a list.
-func field(line []byte, name string) (string, error) {
-	_, rest, found := strings.Cut(string(line), `"`+name+`":`)
-	value, _, ended := strings.Cut(strings.TrimLeft(rest, `[" `), `"`)
-	if !found || !ended {
-		return "", fmt.Errorf("no %s in %q", name, line)
-	}
-	return value, nil
-}
 
 // fetched is what a variant copies out of the source: a file or a directory.
 type fetched struct {

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"cmp"
 	"fmt"
 	"runtime"
 	"strings"
@@ -56,17 +55,9 @@ func (r Results) values(key, unit string) []float64 {
 	return values
 }
 
-// Verdict compares a goal with the results of a benchmark.
-type Verdict struct {
-	Benchmark string
-	Variant   string // "impl=culvert"
-	Unit      string // "MB/s"
-	Peer      string // "impl=scp"; "" if the value counts as it is
-	Measured  string // the median; "" if there is none
-	Quartiles string // "2.50–4.50"
-	Bounds    string // "≥ 3.00"
-	Reached   bool
-}
+// Verdict is a row of the table of goals: the benchmark, the unit, the variant and its peer, the median, the quartiles,
+// the goal, and whether it is reached.
+type Verdict [7]string
 
 // Judge compares the goals of a benchmark with its results. It leaves out those for other numbers of cores.
 func Judge(b Benchmark, r Results) []Verdict {
@@ -80,10 +71,10 @@ func Judge(b Benchmark, r Results) []Verdict {
 }
 
 func (g Goal) judge(benchmark string, r Results) Verdict {
-	v := Verdict{Benchmark: benchmark, Variant: g.Variant, Unit: g.Unit, Peer: g.Peer}
-	values, unit := r.values(g.Variant, g.Unit), g.Unit
+	values, unit, of := r.values(g.Variant, g.Unit), g.Unit, strings.TrimPrefix(g.Variant, "impl=")
 	if g.Peer != "" {
 		values, unit = quantity.Ratios(values, r.values(g.Peer, g.Unit)), ""
+		of += " : " + strings.TrimPrefix(g.Peer, "impl=")
 	}
 	show := func(v float64) string { return quantity.Format(v, unit) }
 	var bounds []string
@@ -93,25 +84,23 @@ func (g Goal) judge(benchmark string, r Results) Verdict {
 	if g.Max > 0 {
 		bounds = append(bounds, "≤ "+show(g.Max))
 	}
-	v.Bounds = strings.Join(bounds, " and ")
+	goal := strings.Join(bounds, " and ")
 	if len(values) == 0 {
-		return v
+		return Verdict{benchmark, g.Unit, of, "–", "", goal, notMeasured}
 	}
-	q := quantity.QuartilesOf(values)
-	v.Measured, v.Quartiles = show(q.Median), show(q.P25)+"–"+show(q.P75)
-	v.Reached = q.Median >= g.Min && (g.Max == 0 || q.Median <= g.Max)
-	return v
+	q, word := quantity.QuartilesOf(values), missed
+	if q.Median >= g.Min && (g.Max == 0 || q.Median <= g.Max) {
+		word = reached
+	}
+	return Verdict{benchmark, g.Unit, of, show(q.Median), show(q.P25) + "–" + show(q.P75), goal, word}
 }
 
-func (v Verdict) word() string {
-	switch {
-	case v.Measured == "":
-		return "not measured"
-	case v.Reached:
-		return "reached"
-	}
-	return "MISSED"
-}
+// Whether goals are reached.
+const (
+	reached     = "reached"
+	missed      = "MISSED"
+	notMeasured = "not measured"
+)
 
 // Summary returns a table with a row for each verdict, after a line that counts them.
 func Summary(verdicts []Verdict) string {
@@ -120,15 +109,10 @@ func Summary(verdicts []Verdict) string {
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "benchmark\tunit\tof\tmeasured\tquartiles\tgoal\t") // a Builder takes it all
 	for _, v := range verdicts {
-		count[v.word()]++
-		of := strings.TrimPrefix(v.Variant, "impl=")
-		if v.Peer != "" {
-			of += " : " + strings.TrimPrefix(v.Peer, "impl=")
-		}
-		_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			v.Benchmark, v.Unit, of, cmp.Or(v.Measured, "–"), v.Quartiles, v.Bounds, v.word())
+		count[v[len(v)-1]]++
+		_, _ = fmt.Fprintln(w, strings.Join(v[:], "\t"))
 	}
 	_ = w.Flush()
 	return fmt.Sprintf("goals (cores: %d): %d reached, %d missed, %d not measured\n%s",
-		runtime.NumCPU(), count["reached"], count["MISSED"], count["not measured"], &table)
+		runtime.NumCPU(), count[reached], count[missed], count[notMeasured], &table)
 }

@@ -35,10 +35,10 @@ func TestVerdict(t *testing.T) {
 			Goal{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
 			"peak-bytes: 10.0 MiB (10.0 MiB–10.0 MiB), goal ≤ 96.0 MiB: reached",
 		},
-		{Goal{Variant: "impl=culvert", Unit: "ns/op", Max: 1}, "ns/op:  (), goal ≤ 1.00 ns: not measured"},
+		{Goal{Variant: "impl=culvert", Unit: "ns/op", Max: 1}, "ns/op: – (), goal ≤ 1.00 ns: not measured"},
 	} {
 		v := Judge(Benchmark{Goals: []Goal{c.goal}}, r)[0]
-		got := fmt.Sprintf("%s: %s (%s), goal %s: %s", v.Unit, v.Measured, v.Quartiles, v.Bounds, v.word())
+		got := fmt.Sprintf("%s: %s (%s), goal %s: %s", v[1], v[3], v[4], v[5], v[6])
 		if got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}

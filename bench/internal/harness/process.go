@@ -49,21 +49,6 @@ func RemovePrograms() error {
 	return os.RemoveAll(dir)
 }
 
-// Program returns the path of a program: in PATH, or where ./dev installs those that no distribution has.
-func Program(name string) (string, error) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, nil
-	}
-	cache, err := os.UserCacheDir()
-	if err == nil {
-		cache, err = exec.LookPath(filepath.Join(cache, "culvert", "bin", name))
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s was not found", name)
-	}
-	return cache, nil
-}
-
 // Run runs a command to its end.
 func (s *Session) Run(cmd *exec.Cmd) error {
 	if out, err := cmd.CombinedOutput(); err != nil {
