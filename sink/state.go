@@ -10,7 +10,7 @@ import (
 	"culvert/source"
 )
 
-// Driver is the table of a database. It embeds a [TableState], which says when its methods are called.
+// Driver is the table of a database. It embeds a [TableState], which calls its methods, by one goroutine at a time.
 type Driver interface {
 	Table
 
@@ -24,11 +24,13 @@ type Driver interface {
 	End() error
 }
 
-// LoaderDriver is a loader of a database. It embeds a [LoaderState], which calls none of its methods after an error.
+// LoaderDriver is a loader of a database. It embeds a [LoaderState], which calls its methods by one goroutine at a
+// time, and none of them after an error, after the end of the context, or after [Driver.End]. Several loaders of a
+// table work at the same time.
 type LoaderDriver interface {
 	Loader
 
-	// Add takes the rows of a batch, which have as many values as the table has columns.
+	// Add takes the rows of a batch, which belongs to the caller. They have as many values as the table has columns.
 	Add(b *source.Batch) error
 
 	// Send waits until the database has taken all rows. It returns how many it has counted since the last call.
@@ -85,7 +87,7 @@ func (f *Filler) Close() error {
 }
 
 // TableState is the state of a table that is being filled. With it, a driver has the methods Loaders, Commit and
-// Discard of a [Table].
+// Discard of a [Table]. It must not be copied.
 type TableState struct {
 	ctx     context.Context
 	filler  *Filler
@@ -97,7 +99,8 @@ type TableState struct {
 	ended   bool
 }
 
-// Begin calls begin, which makes the transaction, the table and the loaders ready. If it fails, the driver is ended.
+// Begin calls begin, which makes the transaction, the table and the loaders ready: see [LoaderState.Join]. If it fails,
+// the driver is ended. Otherwise the filler has the table open, until Commit or Discard has ended it.
 func (t *TableState) Begin(ctx context.Context, filler *Filler, d Driver, f Filling, begin func() error) error {
 	t.ctx, t.filler, t.driver, t.filling = ctx, filler, d, f
 	if err := begin(); err != nil {
@@ -159,7 +162,7 @@ func (t *TableState) alive() error {
 	return nil
 }
 
-// LoaderState is the state of a loader. With it, a driver has the methods of a [Loader].
+// LoaderState is the state of a loader. With it, a driver has the methods of a [Loader]. It must not be copied.
 type LoaderState struct {
 	table    *TableState
 	driver   LoaderDriver
@@ -174,7 +177,8 @@ func (l *LoaderState) Join(t *TableState, d LoaderDriver) {
 	t.loaders, t.states = append(t.loaders, d), append(t.states, l)
 }
 
-// Do calls step, unless the loader has failed or ended. If step fails, the loader has failed.
+// Do calls step, unless the loader has failed or ended: for methods that only some databases have, such as those of
+// [TextLoader]. If step fails, the loader has failed.
 func (l *LoaderState) Do(step func() error) error {
 	switch {
 	case l.err != nil:

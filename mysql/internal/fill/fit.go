@@ -29,12 +29,7 @@ func (t *table) fitAll(b *source.Batch) *source.Batch {
 	made.Reset(b.Columns())
 	for row := range b.Rows() {
 		for i := range t.columns {
-			kind, value := t.columns[i].fit(b.AnyValue(row, i))
-			if kind == source.Null {
-				made.AppendNull()
-			} else {
-				made.Append(kind, value)
-			}
+			made.Append(t.columns[i].fit(b.AnyValue(row, i)))
 		}
 		made.EndRow()
 	}

@@ -136,7 +136,7 @@ func (f *fit) move(b *source.Batch) *source.Batch {
 				switch {
 				case kind == source.Null:
 				case next[0].zeros && grammar.IsZeroDate(value):
-					kind = source.Null
+					kind, value = source.Null, nil
 				case next[0].infinite && isInfinite(kind, value):
 					value = bytes.Replace(value, infinity, []byte("Infinity"), 1)
 				case next[0].octets:
@@ -144,11 +144,7 @@ func (f *fit) move(b *source.Batch) *source.Batch {
 				}
 				next = next[1:]
 			}
-			if kind == source.Null {
-				made.AppendNull()
-			} else {
-				made.Append(kind, value)
-			}
+			made.Append(kind, value)
 		}
 		made.EndRow()
 	}
