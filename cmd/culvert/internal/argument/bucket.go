@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,15 +18,6 @@ import (
 // bucketPatience is how much longer than others a command may take to end after a signal if it uses a bucket: the store
 // has to answer until nothing of an upload is left there.
 const bucketPatience = 5 * time.Second
-
-// bucketSchemes are those of the URLs of buckets.
-var bucketSchemes = []string{"s3", "gs", "azblob"}
-
-// isBucket reports whether an argument names a file of a bucket, or by a URL one of this machine.
-func isBucket(argument string) bool {
-	scheme, _, is := strings.Cut(argument, "://")
-	return is && slices.Contains(bucketSchemes, scheme) || IsFile(argument)
-}
 
 // bucketURL is a file of a bucket, or of a directory of this machine.
 type bucketURL struct {
@@ -76,16 +66,17 @@ func locateBucket(text string) (*Location, error) {
 	}
 	l := &Location{Text: u.String(), Name: u.path, Origin: u.String(), URL: u.at, Blame: u.blame}
 	l.open = func(ctx context.Context, a *command.App, f *Flags) (context.Context, error) {
-		identities, err := f.WhenNeeded(ctx, a)
-		if err != nil {
-			return nil, err
+		if f.Identity != "" { // even if nothing is decrypted with it
+			if err := command.Readable(string(f.Identity)); err != nil {
+				return nil, err
+			}
 		}
 		opened, err := u.open(ctx, f)
 		if err != nil {
 			return nil, err
 		}
 		a.WaitFor(bucketPatience)
-		l.Place, l.Identities = place.WithContext(ctx, opened), identities
+		l.Place = place.WithContext(ctx, opened)
 		l.Close = func(err error) error { return errors.Join(err, opened.Close()) }
 		return ctx, nil
 	}

@@ -10,14 +10,6 @@ import (
 	"culvert/cmd/culvert/internal/command"
 )
 
-const fileScheme = "file"
-
-// IsFile reports whether an argument is the URL of a file or a directory of this machine.
-func IsFile(argument string) bool {
-	scheme, _, is := strings.Cut(argument, "://")
-	return is && strings.EqualFold(scheme, fileScheme)
-}
-
 // LocalPath returns the path that the URL of a file of this machine names.
 func LocalPath(text string) (string, error) {
 	const form = "the URL of a file of this machine is file:///PATH; write %25 for a % in it, %3F for ?, and %23 for #"

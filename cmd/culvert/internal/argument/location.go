@@ -46,7 +46,7 @@ type Location struct {
 	// From [Location.Open] on.
 	Place      place.Place           // it ends with the context that Open returns
 	Client     *client.Client        // of a server; otherwise nil
-	Identities []age.Identity        // of the flags: of a server, they are read; of a bucket, they will be if needed
+	Identities []age.Identity        // of a server: all that is in the file of the own identity
 	Close      func(err error) error // takes the error of what was done there, and returns the one to report
 
 	open func(ctx context.Context, a *command.App, f *Flags) (context.Context, error)

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"culvert/cmd/culvert/internal/command"
@@ -16,6 +17,23 @@ func IsURL(argument string) bool { return isServer(argument) || isBucket(argumen
 
 // isServer reports whether an argument names a file of a server.
 func isServer(argument string) bool { return strings.HasPrefix(argument, "culvert://") }
+
+// bucketSchemes are those of the URLs of buckets.
+var bucketSchemes = []string{"s3", "gs", "azblob"}
+
+// isBucket reports whether an argument names a file of a bucket, or by a URL one of this machine.
+func isBucket(argument string) bool {
+	scheme, _, is := strings.Cut(argument, "://")
+	return is && slices.Contains(bucketSchemes, scheme) || IsFile(argument)
+}
+
+const fileScheme = "file"
+
+// IsFile reports whether an argument is the URL of a file or a directory of this machine.
+func IsFile(argument string) bool {
+	scheme, _, is := strings.Cut(argument, "://")
+	return is && strings.EqualFold(scheme, fileScheme)
+}
 
 // EndsInSlash reports whether the path of a URL does.
 func EndsInSlash(url string) bool {

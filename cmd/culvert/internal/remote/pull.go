@@ -60,8 +60,12 @@ func pull(ctx context.Context, t *fileTransfer, url, output string) (err error) 
 func (t *fileTransfer) pull(ctx context.Context, config transfer.Config) (transfer.Result, error) {
 	from := t.at.Place
 	if t.at.Client == nil {
+		identities, err := t.flags.WhenNeeded(ctx, t.app)
+		if err != nil {
+			return transfer.Result{}, err
+		}
 		from = newListedPlace(from, func(ctx context.Context, dir fs.FS) (*export.Directory, error) {
-			return export.ReadConfig{Identities: t.at.Identities}.OpenDirectory(ctx, dir)
+			return export.ReadConfig{Identities: identities}.OpenDirectory(ctx, dir)
 		})
 	}
 	return transfer.Pull(ctx, from, config)
