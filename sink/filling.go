@@ -139,8 +139,8 @@ const (
 
 // Ledger is a table in which parts are recorded.
 type Ledger struct {
-	// Table is the name of the ledger, which is made if it does not exist. It has the columns load, table_name, part,
-	// row_count, row_sum and loaded_at.
+	// Table is the name of the ledger, which is made if it does not exist: NAME, or SCHEMA.NAME, without quotes. It has
+	// the columns load, table_name, part, row_count, row_sum and loaded_at.
 	Table string
 
 	// Load identifies what is loaded, such as by the hash of its manifest. Only parts of the same load are returned by

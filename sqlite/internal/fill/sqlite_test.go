@@ -608,6 +608,33 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestLedgerOfSchema names the schema of the ledger, which can only be main.
+func TestLedgerOfSchema(t *testing.T) {
+	path := newFile(t, "CREATE TABLE t (a)")
+	db := open(t, path)
+	f := sink.Filling{Ledger: &sink.Ledger{Table: "main.Parts", Load: "x"}}
+	for _, loaded := range []int{0, 1} {
+		filled, err := db.Table(t.Context(), "t", f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts := filled.Loaded(); len(parts) != loaded {
+			t.Errorf("loaded are %v", parts)
+		}
+		loader := filled.Loaders()[0]
+		if loaded == 0 {
+			err = loader.EndPart(sink.Part{Name: "a"})
+		}
+		_, closed := loader.Close()
+		if err := errors.Join(err, closed, filled.Commit()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := export(t, path, "Parts"); !strings.HasPrefix(got, "x,t,a,0,") {
+		t.Errorf("the ledger has %q", got)
+	}
+}
+
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	text := filepath.Join(dir, "text")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
@@ -214,7 +215,7 @@ func (t *table) Parts() (parts []sink.Part, err error) {
 	if ledger == nil {
 		return nil, nil
 	}
-	found, err := t.db.texts(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", ledger.Table)
+	found, err := t.db.texts(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", t.ledgerName())
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -230,7 +231,10 @@ func (t *table) Parts() (parts []sink.Part, err error) {
 	return parts, err
 }
 
-func (t *table) ledger() string { return "main." + sqlite3.QuoteIdentifier(t.filling.Ledger.Table) }
+// ledgerName is the name of the ledger. It may begin with "main.".
+func (t *table) ledgerName() string { return strings.TrimPrefix(t.filling.Ledger.Table, "main.") }
+
+func (t *table) ledger() string { return "main." + sqlite3.QuoteIdentifier(t.ledgerName()) }
 
 // ledgerSteps make the ledger. Rows that are removed are not in it any more.
 func (t *table) ledgerSteps() []string {
