@@ -16,15 +16,16 @@ type Progress struct {
 	Text atomic.Int64 // bytes of their text
 	Out  atomic.Int64 // bytes written to dst
 
-	current atomic.Pointer[current]
+	current atomic.Pointer[current] // nil if several sessions write parts
 
-	partsTotal, partsDone atomic.Int64 // weights of the parts of an export in parts
+	total, done atomic.Int64 // weights of the files of several tables: of all, and of those that have ended
 }
 
 // current is the table being exported.
 type current struct {
 	share
 	begun      time.Time
+	done       int64 // weight of the files before
 	rows, text int64 // of the tables before
 	meter      source.Meter
 	ended      bool
@@ -32,10 +33,10 @@ type current struct {
 
 // share is the part of a table in the work of several. The zero value is for one table alone.
 type share struct {
-	name                  string
-	number, of            int // from 1
-	size                  source.Size
-	weight, before, total float64 // shares in the work: of the table, of earlier tables, of all; 0 if unknown
+	name       string
+	number, of int // from 1
+	size       source.Size
+	weight     int64 // of the table in the work; 0 if unknown
 }
 
 // begin records that the export of a table begins. If it is one of several tables, part has its size already.
@@ -47,7 +48,7 @@ func (p *Progress) begin(part share, rows source.Rows) (err error) {
 	}
 	meter, _ := rows.(source.Meter)
 	p.current.Store(&current{
-		share: part, begun: time.Now(), rows: p.Rows.Load(), text: p.Text.Load(), meter: meter,
+		share: part, begun: time.Now(), done: p.done.Load(), rows: p.Rows.Load(), text: p.Text.Load(), meter: meter,
 	})
 	return nil
 }
@@ -66,10 +67,11 @@ func (p *Progress) expect(tasks []task) {
 	if p == nil {
 		return
 	}
-	p.partsDone.Store(0)
-	p.partsTotal.Store(0)
+	p.current.Store(nil)
+	p.done.Store(0)
+	p.total.Store(0)
 	for _, task := range tasks {
-		p.partsTotal.Add(task.weight)
+		p.total.Add(task.weight)
 	}
 }
 
@@ -78,7 +80,7 @@ func (p *Progress) ended(task task) {
 	if p == nil {
 		return
 	}
-	p.partsDone.Add(task.weight)
+	p.done.Add(task.weight)
 	if c := p.current.Load(); c != nil {
 		ended := *c
 		ended.ended = true
@@ -89,23 +91,20 @@ func (p *Progress) ended(task task) {
 // Done returns the estimated fraction of the work that has been done, from 0 to 1, or -1 if it is unknown. For an
 // export of several tables it is the fraction of all tables, weighted by their sizes.
 func (p *Progress) Done() float64 {
-	if total := p.partsTotal.Load(); total > 0 {
-		return float64(p.partsDone.Load()) / float64(total)
-	}
-	c := p.current.Load()
+	c, done, total := p.current.Load(), float64(p.done.Load()), float64(p.total.Load())
 	switch {
-	case c == nil:
+	case c != nil && c.of == 0:
+		return c.read(p)
+	case total == 0, c == nil && done == 0:
 		return -1
-	case c.of == 0:
-		return c.done(p)
-	case c.total <= 0:
-		return -1
+	case c != nil:
+		done = float64(c.done) + float64(c.weight)*max(0, c.read(p))
 	}
-	return min(1, (c.before+c.weight*max(0, c.done(p)))/c.total)
+	return min(1, done/total)
 }
 
-// done returns the part of the current table that has been read, by its meter or else by the number of its rows.
-func (c *current) done(p *Progress) float64 {
+// read returns the part of the current table that has been read, by its meter or else by the number of its rows.
+func (c *current) read(p *Progress) float64 {
 	if c.ended {
 		return 1
 	}
@@ -139,7 +138,7 @@ func (p *Progress) Table() (t TableProgress, ok bool) {
 	}
 	return TableProgress{
 		Name: c.name, Number: c.number, Of: c.of, Begun: c.begun,
-		Rows: p.Rows.Load() - c.rows, Text: p.Text.Load() - c.text, Done: c.done(p),
+		Rows: p.Rows.Load() - c.rows, Text: p.Text.Load() - c.text, Done: c.read(p),
 	}, true
 }
 
@@ -155,22 +154,14 @@ func weigh(names []string, sizes []source.Size) []share {
 	inBytes := !slices.ContainsFunc(sizes, func(s source.Size) bool { return s.Bytes == 0 && s.Rows > 0 })
 	known := slices.ContainsFunc(sizes, func(s source.Size) bool { return s != source.Size{} })
 	shares := make([]share, len(names))
-	total := 0.0
 	for i, size := range sizes {
-		weight := float64(size.Rows + rowsOfTable)
-		if inBytes {
-			weight = float64(size.Bytes + bytesOfTable)
+		shares[i] = share{name: names[i], number: i + 1, of: len(names), size: size}
+		switch {
+		case known && inBytes:
+			shares[i].weight = size.Bytes + bytesOfTable
+		case known:
+			shares[i].weight = size.Rows + rowsOfTable
 		}
-		if !known {
-			weight = 0
-		}
-		shares[i] = share{
-			name: names[i], number: i + 1, of: len(names), size: size, weight: weight, before: total,
-		}
-		total += weight
-	}
-	for i := range shares {
-		shares[i].total = total
 	}
 	return shares
 }

@@ -200,7 +200,7 @@ func (t *tables) tasks() (tasks []task, parts int) {
 	for i := range t.all {
 		one := &t.all[i]
 		for number := range one.files {
-			next := task{table: one, number: number}
+			next := task{table: one, number: number, weight: one.share.weight}
 			if len(one.outline.Parts) > 0 {
 				next.weight = one.outline.Parts[number].Bytes + fixed
 				parts++
