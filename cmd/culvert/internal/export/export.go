@@ -103,26 +103,46 @@ func (o *options) addTables(cmd *cobra.Command) {
 		"read the snapshot `TOKEN`, which culvert snapshot hold has printed")
 }
 
+// request is what the command line asks for.
+type request struct {
+	options *options
+	plan    *export.Plan // the recipients are missing at first
+	db      database.Database
+	names   []string // of tables; empty if the database is to say, or for a query
+	inputs  []string // files that must not be overwritten
+}
+
+// request reads the arguments and the flags, as an export and a dry run do.
+func (o *options) request(a *command.App, args []string) (*request, error) {
+	db, names, err := o.from.Parse(a, args)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkTables(names); err != nil {
+		return nil, err
+	}
+	if o.shared.given() {
+		if err := db.NotShared(); err != nil {
+			return nil, err
+		}
+	}
+	plan, err := o.plan(names)
+	return &request{options: o, plan: plan, db: db, names: names}, err
+}
+
 func run(
 	ctx context.Context, a *command.App, w *command.Work, r *Report, o *options, args []string) (err error,
 ) {
-	db, names, err := o.from.Parse(a, args)
+	e, err := o.request(a, args)
 	if err != nil {
 		return err
 	}
-	if err := o.checkTables(names); err != nil {
-		return err
-	}
-	plan, err := o.plan(names)
-	if err != nil {
-		return err
-	}
+	db, names, plan := e.db, e.names, e.plan
 	plan.Progress = watch(w)
 	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db)}
 	if o.several(names) {
-		return exportTables(ctx, a, w, r, &tablesExport{
-			options: o, plan: plan, db: db, names: names, inputs: argument.WithOwnIdentity(slices.Concat(inputs...)),
-		})
+		e.inputs = argument.WithOwnIdentity(slices.Concat(inputs...))
+		return e.tables(ctx, a, w, r)
 	}
 	table := strings.Join(names, "") // one, or none for a query
 	path, err := outputPath(ctx, a, o, table, plan.Extension())

@@ -57,53 +57,32 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 	if err := o.Check(); err != nil {
 		return err
 	}
-	db, names, err := o.from.Parse(a, args)
-	if err != nil {
-		return err
-	}
-	if err := o.checkTables(names); err != nil {
-		return err
-	}
-	if o.shared.given() {
-		if err := db.NotShared(); err != nil {
-			return err
-		}
-	}
-	plan, err := o.plan(names)
+	e, err := o.request(a, args)
 	if err != nil {
 		return err
 	}
 	if r.Recipients, err = o.describeRecipients(ctx, a); err != nil {
 		return err
 	}
-	src, err := o.open(ctx, db)
+	src, err := o.open(ctx, e.db)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	r.several = o.several(names)
-	if names, err = o.tableNames(ctx, src, names); err != nil {
-		return db.Explain(err)
-	}
-	if r.Omitted, err = o.omitted(ctx, src); err != nil {
-		return db.Explain(err)
-	}
-	if !o.JSON {
-		a.WarnOmitted(r.Omitted)
-	}
-	if err := o.checkParter(src); err != nil {
+	r.several = o.several(e.names)
+	if r.Omitted, err = e.lookUp(ctx, a, src); err != nil {
 		return err
 	}
-	files, err := planOutput(ctx, a, o, src, r, names, plan.Extension())
+	files, err := e.planOutput(ctx, a, src, r)
 	if err != nil {
-		return db.Explain(err)
+		return e.db.Explain(err)
 	}
 	failed := 0
-	for i, name := range names {
-		estimate, err := plan.Estimate(ctx, src, name)
+	for i, name := range e.names {
+		estimate, err := e.plan.Estimate(ctx, src, name)
 		if err != nil && (!r.several || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) ||
 			command.Is[*source.UnknownError](err)) {
-			return db.Explain(err)
+			return e.db.Explain(err)
 		}
 		if err != nil {
 			failed++
@@ -111,16 +90,16 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 		r.Tables = append(r.Tables, o.newPlannedTable(name, files[i], &estimate, err))
 	}
 	if failed > 0 {
-		return &export.PartialError{Failed: failed, Tables: len(names)}
+		return &export.PartialError{Failed: failed, Tables: len(e.names)}
 	}
 	return nil
 }
 
 // planOutput finds out where the files would go, and refuses a place that export would refuse.
-func planOutput(
-	ctx context.Context, a *command.App, o *options, src source.Source, r *PlanReport, names []string,
-	extension string,
+func (e *request) planOutput(
+	ctx context.Context, a *command.App, src source.Source, r *PlanReport,
 ) (files []string, err error) {
+	o, extension := e.options, e.plan.Extension()
 	if r.several {
 		if r.Output, err = o.directory(ctx, src); err != nil {
 			return nil, err
@@ -132,9 +111,9 @@ func planOutput(
 		if o.parted() {
 			extension = "" // of the directories
 		}
-		return manifest.FileNames(names, extension), l.Close(nil)
+		return manifest.FileNames(e.names, extension), l.Close(nil)
 	}
-	r.Output, err = outputPath(ctx, a, o, names[0], extension)
+	r.Output, err = outputPath(ctx, a, o, e.names[0], extension)
 	if err == nil && r.Output != "-" && !argument.IsURL(r.Output) {
 		err = argument.CheckOutput(r.Output, o.force)
 	}

@@ -59,16 +59,23 @@ type tableReport struct {
 	hints      []string // what to do about the error
 }
 
-// tablesExport is an export of several tables.
-type tablesExport struct {
-	options *options
-	plan    *export.Plan
-	db      database.Database
-	names   []string // empty if the database is to say
-	inputs  []string // files that must not be overwritten
+// lookUp finds out which tables there are, and returns what they leave out.
+func (e *request) lookUp(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
+	o := e.options
+	if _, ok := src.(source.Parter); !ok && o.parted() {
+		return nil, command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
+	}
+	if e.names, err = o.tableNames(ctx, src, e.names); err == nil {
+		omitted, err = o.omitted(ctx, src)
+	}
+	if err == nil && !o.JSON {
+		a.WarnOmitted(omitted)
+	}
+	return omitted, e.db.Explain(err)
 }
 
-func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Report, e *tablesExport) (err error) {
+// tables exports several tables.
+func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r *Report) (err error) {
 	o := e.options
 	var l *argument.Location
 	defer func() {
@@ -99,15 +106,10 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Repor
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if e.names, err = o.tableNames(ctx, src, e.names); err != nil {
-		return e.db.Explain(err)
+	if r.Omitted, err = e.lookUp(ctx, a, src); err != nil {
+		return err
 	}
-	if r.Omitted, err = o.omitted(ctx, src); err != nil {
-		return e.db.Explain(err)
-	}
-	if e.plan.Omitted = r.Omitted; !o.JSON {
-		a.WarnOmitted(r.Omitted)
-	}
+	e.plan.Omitted = r.Omitted
 	if l == nil {
 		path, err := o.directory(ctx, src)
 		if err != nil {
@@ -123,9 +125,6 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Repor
 	r.Output, w.Name = l.Text, l.Text
 	to, err := l.Directory()
 	if err != nil {
-		return err
-	}
-	if err := o.checkParter(src); err != nil {
 		return err
 	}
 	w.Begin()
@@ -152,7 +151,7 @@ func exportTables(ctx context.Context, a *command.App, w *command.Work, r *Repor
 }
 
 // locate returns the directory of tables if none is named. Its name may be that of the database.
-func (e *tablesExport) locate(
+func (e *request) locate(
 	ctx context.Context, a *command.App,
 ) (inner context.Context, l *argument.Location, err error) {
 	src, err := e.options.open(ctx, e.db)
@@ -175,16 +174,8 @@ func hintAtForce(err error, o *options, all []export.TableStats) error {
 	return command.WithHint(err, "run the command again with --force, which replaces the files that are complete")
 }
 
-// checkParter refuses a source that cannot be read in parts, if it is to be.
-func (o *options) checkParter(src source.Source) error {
-	if _, ok := src.(source.Parter); !ok && o.parted() {
-		return command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
-	}
-	return nil
-}
-
 // checkFiles refuses a directory of this machine in which a file would overwrite one that is read.
-func (e *tablesExport) checkFiles(l *argument.Location) error {
+func (e *request) checkFiles(l *argument.Location) error {
 	files := []string{manifest.Name, manifest.EncryptedName}
 	if !e.options.parted() {
 		files = append(files, manifest.FileNames(e.names, e.plan.Extension())...)

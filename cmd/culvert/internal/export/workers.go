@@ -117,7 +117,7 @@ func (o *options) checkShared() error {
 
 // coordination is an export by several workers, which this process coordinates.
 type coordination struct {
-	*tablesExport
+	*request
 	app *command.App
 	to  *argument.Location // a directory
 
@@ -134,7 +134,7 @@ type coordination struct {
 }
 
 // share exports tables by several workers.
-func (e *tablesExport) share(
+func (e *request) share(
 	ctx context.Context, a *command.App, w *command.Work, r *Report, l *argument.Location,
 ) error {
 	if err := e.checkFiles(l); err != nil {
@@ -144,7 +144,7 @@ func (e *tablesExport) share(
 		flags.workers = e.plan.MaxReaders()
 	}
 	r.Output, w.Name = l.Text, l.Text
-	one := &coordination{tablesExport: e, app: a, to: l, reporter: jobs.Reporter{App: a}}
+	one := &coordination{request: e, app: a, to: l, reporter: jobs.Reporter{App: a}}
 	m, err := one.coordinate(ctx, w)
 	r.Job = one.job
 	if m != nil {
@@ -164,9 +164,6 @@ func (e *tablesExport) share(
 
 // coordinate exports the tables. The manifest is nil if the export has failed.
 func (e *coordination) coordinate(ctx context.Context, w *command.Work) (m *manifest.Manifest, err error) {
-	if err := e.db.NotShared(); err != nil {
-		return nil, err
-	}
 	e.app.WaitFor(jobs.WorkerPatience)
 	choice := jobs.Choice{Names: e.names, All: e.options.all, Schemas: e.options.schemas}
 	settings, err := jobs.NewSettings(e.plan, e.options.Layout, choice, e.to)
@@ -215,11 +212,6 @@ func (e *coordination) coordinate(ctx context.Context, w *command.Work) (m *mani
 }
 
 func (e *coordination) flags() *workerFlags { return &e.options.shared }
-
-// tables returns the names of the tables that are exported.
-func (e *coordination) tables(ctx context.Context, src source.Source) ([]string, error) {
-	return e.options.tableNames(ctx, src, e.names)
-}
 
 // happened tells of an event: programs of all, people of those that the progress does not show.
 func (e *coordination) happened(one workers.Event) {
@@ -282,7 +274,10 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 	c := &workers.Coordinator{
 		Queue: q, Secret: e.secret, Job: e.job, Settings: e.config,
 		Output: &workers.Output{Plan: e.plan, Place: e.place},
-		Open:   e.db.Open, Join: e.db.Join, Held: e.options.held(), Tables: e.tables,
+		Open:   e.db.Open, Join: e.db.Join, Held: e.options.held(),
+		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
+			return e.options.tableNames(ctx, src, e.names)
+		},
 		Omitted:     e.options.omitted,
 		MaxSessions: e.flags().maxConnections, Resume: e.flags().resumes(),
 		Mixed: e.flags().resume == mixed,

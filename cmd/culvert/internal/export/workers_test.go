@@ -27,7 +27,7 @@ import (
 // workedOn returns an export by workers, with the queue of a server or its own.
 func workedOn(server command.NotEmpty, random bool) *coordination {
 	o := &options{shared: workerFlags{QueueFlags: jobs.QueueFlags{URL: server}}}
-	return &coordination{tablesExport: &tablesExport{options: o}, random: random}
+	return &coordination{request: &request{options: o}, random: random}
 }
 
 // TestFailuresAreTold has a coordinator tell people of failures as they happen, whoever has failed.
