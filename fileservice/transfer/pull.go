@@ -206,8 +206,9 @@ type pullFile struct {
 // isPresent reports whether the file exists as Config.Overwrite says.
 func (f *pullFile) isPresent(ctx context.Context) (is bool, err error) {
 	info, err := f.pull.config.Root.Lstat(f.local)
-	if err != nil || !fileservice.IsSame(info, fileservice.VersionOf(f.info)) || !f.pull.config.Overwrite {
-		return err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info)), nil
+	isSame := err == nil && fileservice.IsSame(info, fileservice.VersionOf(f.info))
+	if !isSame || !f.pull.config.Overwrite {
+		return isSame, nil
 	}
 	local, err := f.pull.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
 	if err != nil {
