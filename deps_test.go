@@ -86,7 +86,9 @@ var dependencies = []struct {
 	{"github.com/cespare/xxhash/v2", []string{"internal/compress/internal/zstdenc"}},
 	{"github.com/go-sql-driver/mysql", []string{"mysql/internal/wire"}},
 	{"github.com/hanwen/go-fuse/v2", []string{"fusefs"}},
-	{"github.com/jackc/pgx/v5", []string{"postgres/internal/wire", "postgres/internal/fill", "postgres/internal/read"}},
+	{"github.com/jackc/pgx/v5", []string{
+		"postgres/internal/wire", "postgres/internal/pgdump", "postgres/internal/fill", "postgres/internal/read",
+	}},
 	{"github.com/klauspost/compress", []string{"internal/compress", "internal/compress/internal/zstdenc"}},
 	{"github.com/minio/crc64nvme", []string{"place", "place/bucket"}},
 	{"github.com/nats-io/nats-server/v2/server", []string{"workers/internal/queue"}},
@@ -104,7 +106,7 @@ var dependencies = []struct {
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
 	{"golang.org/x/oauth2", []string{"place/bucket"}},
-	{"golang.org/x/sync", []string{"export", "load"}},
+	{"golang.org/x/sync", []string{"export", "load", "postgres/internal/fill", "postgres/internal/pgdump"}},
 	{"golang.org/x/sys", []string{
 		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish",
 		"sqlite/internal/fill", program,

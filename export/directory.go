@@ -108,6 +108,9 @@ func (d *Directory) Size() (total int64) {
 	for i := range d.Manifest.Tables {
 		total += d.Manifest.Tables[i].FileBytes
 	}
+	if d.Manifest.Schema != nil {
+		total += d.Manifest.Schema.FileBytes
+	}
 	return total
 }
 
@@ -144,10 +147,21 @@ func (d *Directory) Table(file string) *manifest.Table {
 // Verify reads all files once and compares them with the manifest. After each table it calls checked, if that is not
 // nil, with the error of VerifyTable.
 //
-// The error is a [*DamagedError] if files are damaged or missing. It is a [*PartialError] if all files are intact but
-// some tables have none, because their export failed.
+// The error is a [*DamagedError] if files are damaged or missing, joined with that of the file of the schema. It is a
+// [*PartialError] if all files are intact but some tables have none, because their export failed.
 func (d *Directory) Verify(ctx context.Context, checked func(*manifest.Table, error)) error {
 	damaged, failed, tables := 0, 0, d.Manifest.Tables
+	files := len(tables)
+	_, ofSchema := d.Schema(ctx)
+	if d.Manifest.Schema != nil {
+		files++
+	}
+	if ofSchema != nil {
+		if context.Cause(ctx) != nil {
+			return ofSchema
+		}
+		damaged++
+	}
 	for i := range tables {
 		t := &tables[i]
 		err := d.VerifyTable(ctx, t)
@@ -165,11 +179,19 @@ func (d *Directory) Verify(ctx context.Context, checked func(*manifest.Table, er
 	}
 	switch {
 	case damaged > 0:
-		return &DamagedError{Damaged: damaged, Files: len(tables) - failed}
+		return withSchema(ofSchema, &DamagedError{Damaged: damaged, Files: files - failed})
 	case failed > 0:
 		return &PartialError{Failed: failed, Tables: len(tables)}
 	}
 	return nil
+}
+
+// withSchema joins the error of the file of the schema, if there is one, with that of all.
+func withSchema(ofSchema error, all *DamagedError) error {
+	if ofSchema == nil {
+		return all
+	}
+	return errors.Join(ofSchema, all)
 }
 
 // VerifyTable reads each file of a table and compares its size, its SHA-256 and the size of its text with the manifest.
@@ -293,6 +315,9 @@ func (d *Directory) useFile(src io.Reader, name string, want *expected, use func
 // does not list: up to most of them, sorted, and the number of the others.
 func (d *Directory) Unlisted(most int) (names []string, more int, err error) {
 	listed := map[string]bool{manifest.EncryptedName: true, manifest.Name: true}
+	if d.Manifest.Schema != nil {
+		listed[d.Manifest.Schema.File] = true
+	}
 	directories := []string{"."}
 	for i := range d.Manifest.Tables {
 		t := &d.Manifest.Tables[i]

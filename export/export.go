@@ -78,6 +78,10 @@ type Plan struct {
 	// Omitted is what several tables leave out, such as source.Omitted returns it, for the manifest.
 	Omitted []string
 
+	// Schema is what makes the whole database again beside the rows. Exports of several tables write it to a file of
+	// its own. Nil means that it is not exported.
+	Schema *source.Schema
+
 	// Overwrite replaces the files of an earlier export of several tables.
 	Overwrite bool
 

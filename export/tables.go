@@ -357,6 +357,9 @@ func (t *tables) finish(ctx context.Context) ([]TableStats, error) {
 		t.list.Add(entry)
 		all[i] = one.stats
 	}
+	if err := t.plan.WriteSchema(ctx, t.to, t.list); err != nil {
+		return t.complete(), err
+	}
 	if err := t.plan.WriteManifest(ctx, t.to, t.list); err != nil {
 		return t.complete(), err
 	}

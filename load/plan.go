@@ -34,6 +34,9 @@ type Plan struct {
 	// only under the names that they had. Text cannot be loaded like that.
 	Create bool
 
+	// SchemaOnly has [Plan.Database] and [Plan.CopyDatabase] leave the tables empty.
+	SchemaOnly bool
+
 	// Columns are the columns of the files to load. None means all.
 	Columns []string
 

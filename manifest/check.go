@@ -65,13 +65,19 @@ func isFieldName(name string) bool {
 
 // check fails if fields have values that no export writes.
 func (m *Manifest) check() error {
-	if len(m.Tables) == 0 {
+	if len(m.Tables) == 0 && m.Schema == nil {
 		return errors.New("it lists no tables")
 	}
 	// Files and the directories of parted tables must differ. A directory may have files of one table.
 	taken := map[string]bool{}
 	for _, name := range []string{EncryptedName, Name} {
 		taken[name] = true
+	}
+	if m.Schema != nil {
+		if err := m.Schema.check(); err != nil {
+			return fmt.Errorf("the schema %w", err)
+		}
+		taken[caseless(m.Schema.File)] = true
 	}
 	for i := range m.Tables {
 		t := &m.Tables[i]

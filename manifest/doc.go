@@ -32,6 +32,7 @@
 //	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as
 //	                      the view "sales" (source.Omitter). The last may say how much more there is. Absent if the
 //	                      tables were named
+//	schema       object   what makes the whole database again beside its rows; see Schema. Absent if tables were named
 //	tables       array    of objects, in the order of the export
 //
 // Each table has these fields:
@@ -146,6 +147,25 @@
 //
 // Whoever makes a table refuses a dialect or a kind of constraint that it does not know. It ignores other fields that
 // it does not know, so what later writers add there is only what a table can do without.
+//
+// # Schema
+//
+// The schema of a whole database ([culvert/source.Schema]) is in a file of its own, named [SchemaName] with the
+// extensions of the compression and the encryption. The object schema of the manifest has these fields:
+//
+//	dialect     string   of its SQL, as in a definition
+//	by          string   the program that has printed it, such as pg_dump 17.2; absent if it was the exporting program
+//	tables      boolean  whether it makes the tables; otherwise, their definitions do
+//	lacks       array    of strings, for people: what the database has and the schema has not
+//	file        string   the name of its file
+//	before      number   the number of statements that come before the rows
+//	after       number   the number of statements that come after them
+//	text_bytes  number   the size of the text
+//	file_bytes  number   the size of the file
+//	sha256      string   of the file
+//
+// The text is a JSON object with the array statements. Each is an object with the string sql, and the boolean after,
+// which is absent for statements that come before the rows. They are in order.
 //
 // # Versions
 //

@@ -34,6 +34,7 @@ type Manifest struct {
 	Compression string    `json:"compression"`
 	Encrypted   bool      `json:"encrypted"`
 	Omitted     []string  `json:"omitted,omitempty"`
+	Schema      *Schema   `json:"schema,omitempty"`
 	Tables      []Table   `json:"tables"`
 }
 

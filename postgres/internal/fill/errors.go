@@ -25,6 +25,7 @@ const (
 	codeDeadlock              = "40P01"
 	codeDiskFull              = "53100"
 	codeTooManyConnections    = "53300"
+	codeUniqueViolation       = "23505"
 )
 
 // failed explains an error of what was being done. It returns nil for nil.

@@ -43,6 +43,9 @@ func verifyDirectory(
 	r.Encrypted, r.Compression, r.manifest = &d.Manifest.Encrypted, d.Manifest.Compression, d.Manifest
 	r.Consistent, r.Snapshot = &d.Manifest.Consistent, d.Manifest.Snapshot
 	r.Omitted = d.Manifest.Omitted
+	if d.Manifest.Schema != nil {
+		r.Omitted = d.Manifest.Schema.Lacks
+	}
 	w.Total = d.Size()
 	progress := new(export.Progress)
 	w.Figures = func() ui.Figures {
@@ -190,13 +193,24 @@ func (r *verifyReport) manifestText() string {
 	line("position", m.Position)
 	line("against", r.Against)
 	line("exported", m.Begun.UTC().Format(time.RFC3339)+" to "+m.Ended.UTC().Format(time.RFC3339)+" by "+m.Tool)
-	for _, text := range command.Omitted(m.Omitted) {
+	if m.Schema != nil {
+		line("schema", ui.Several(int64(m.Schema.Before+m.Schema.After), "statement")+by(m.Schema.By))
+	}
+	for _, text := range command.Omitted(r.Omitted) {
 		line("left out", text)
 	}
 	if !m.Consistent {
 		b.WriteString(otherSnapshots(m))
 	}
 	return b.String()
+}
+
+// by says who has printed a schema.
+func by(program string) string {
+	if program == "" {
+		return ""
+	}
+	return " by " + program
 }
 
 // otherSnapshots says which tables do not show the state of the snapshot of the manifest.

@@ -40,8 +40,9 @@ type options struct {
 	force     bool
 	ordered   bool
 
-	all      bool
-	schemas  []string
+	all     bool
+	schemas []string
+	schemaFlags
 	failFast bool
 	dryRun   bool
 	snapshot string // its token
@@ -93,6 +94,7 @@ func (o *options) addTables(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "export all tables, into a directory")
 	flags.StringArrayVar(&o.schemas, "schema", nil, "export all tables of `SCHEMA`; repeatable")
+	o.schemaFlags.add(cmd)
 	flags.BoolVar(&o.failFast, "fail-fast", false, "stop at the first table that fails")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be exported; write nothing")
 	flags.Var(&o.partSize, "part-size", "write tables in parts of about `SIZE`, such as 256MiB, into a directory")
@@ -296,6 +298,12 @@ func (o *options) checkTables(names []string) error {
 	case o.output == "-" && o.several(names):
 		return command.WithHint(command.Usagef("several tables cannot go to standard output"),
 			"into a directory: -o DIR")
+	case !o.all && o.schemaFlags != (schemaFlags{}):
+		return command.WithHint(command.Usagef("--schema-only, --data-only and --grants are for whole databases"),
+			"export all tables: --all")
+	case o.shared.given() && (o.schemaOnly || o.grants):
+		return command.WithHint(command.Usagef("the schema is not exported by workers"),
+			"export it alone, into another directory: --all --schema-only")
 	case o.failFast && !o.several(names):
 		return command.Usagef("--fail-fast is for several tables")
 	}

@@ -23,7 +23,8 @@ import (
 type PlanReport struct {
 	command.Outcome
 	Output     string         `json:"output,omitempty"`  // the file or the directory; "-" is standard output
-	Omitted    []string       `json:"omitted,omitempty"` // what is left out of all tables
+	Omitted    []string       `json:"omitted,omitempty"` // what is left out
+	Schema     *schemaReport  `json:"schema,omitempty"`  // of the whole database
 	Tables     []plannedTable `json:"tables"`
 	Recipients []string       `json:"recipients"` // empty if the output would not be encrypted
 
@@ -73,6 +74,7 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 	if r.Omitted, err = e.lookUp(ctx, a, src); err != nil {
 		return err
 	}
+	r.Schema = reportOf(e.plan.Schema)
 	files, err := e.planOutput(ctx, a, src, r)
 	if err != nil {
 		return e.db.Explain(err)
@@ -197,6 +199,7 @@ func (r *PlanReport) Text() string {
 	}
 	_ = w.Flush()
 	fmt.Fprintf(&b, "\n%s", ui.Several(int64(len(r.Tables)), "table"))
+	b.WriteString(strings.TrimSuffix(", "+r.Schema.summary(), ", "))
 	if rows > 0 {
 		fmt.Fprintf(&b, ", about %s", ui.Several(rows, "row"))
 	}

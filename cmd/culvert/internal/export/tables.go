@@ -33,7 +33,8 @@ type Report struct {
 	Job        string `json:"job,omitempty"` // of several workers
 	Consistent *bool  `json:"consistent,omitempty"`
 
-	Omitted []string      `json:"omitted,omitempty"` // what is left out of all tables
+	Omitted []string      `json:"omitted,omitempty"` // what is left out
+	Schema  *schemaReport `json:"schema,omitempty"`  // of the whole database
 	Tables  []tableReport `json:"tables,omitempty"`  // of several
 }
 
@@ -59,14 +60,20 @@ type tableReport struct {
 	hints      []string // what to do about the error
 }
 
-// lookUp finds out which tables there are, and returns what they leave out.
+// lookUp finds out which tables there are and what makes their database again, and returns what is left out.
 func (e *request) lookUp(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
 	o := e.options
 	if _, ok := src.(source.Parter); !ok && o.parted() {
 		return nil, command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
 	}
-	if e.names, err = o.tableNames(ctx, src, e.names); err == nil {
-		omitted, err = o.omitted(ctx, src)
+	if !o.schemaOnly {
+		e.names, err = o.tableNames(ctx, src, e.names)
+	}
+	if err == nil {
+		e.plan.Omitted, err = o.omitted(ctx, src)
+	}
+	if err == nil {
+		omitted, err = e.readSchema(ctx, a, src)
 	}
 	if err == nil && !o.JSON {
 		a.WarnOmitted(omitted)
@@ -109,7 +116,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 	if r.Omitted, err = e.lookUp(ctx, a, src); err != nil {
 		return err
 	}
-	e.plan.Omitted = r.Omitted
+	r.Schema = reportOf(e.plan.Schema)
 	if l == nil {
 		path, err := o.directory(ctx, src)
 		if err != nil {
@@ -128,6 +135,13 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 		return err
 	}
 	w.Begin()
+	if o.schemaOnly {
+		err := e.plan.SchemaOnly(ctx, to, src)
+		if w.Summary = r.Schema.summary(); errors.Is(err, fs.ErrExist) {
+			err = l.Explain(err) // a manifest
+		}
+		return e.db.Explain(hintAtForce(err, o, nil))
+	}
 	all, err := e.plan.Tables(ctx, to, src, e.names)
 	w.Stop() // what follows is no progress
 	partial := command.Is[*export.PartialError](err)
@@ -225,6 +239,7 @@ func (r *Report) tell(w *command.Work, all []tableReport, of int) (complete int)
 	if complete < of {
 		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
 	}
+	w.Summary += r.Schema.summary()
 	return complete
 }
 

@@ -23,6 +23,7 @@ type copyOptions struct {
 	tableFlags
 	from          database.Flags
 	all, noVerify bool
+	schemaOnly    bool
 }
 
 // NewCopy returns the verb copy.
@@ -38,6 +39,10 @@ func NewCopy(a *command.App) *cobra.Command {
 			if err == nil {
 				c.omitted = &r.Omitted
 				err = c.run(cmd.Context(), args, func(ctx context.Context, tables []load.Names) error {
+					if c.schema != nil {
+						c.previewDatabase(r, tables)
+						return nil
+					}
 					planned, err := c.plan.PreviewTables(ctx, c.dst, c.src, tables)
 					if len(planned) == 0 {
 						return c.explainAll(ctx, tables, err)
@@ -56,6 +61,10 @@ func NewCopy(a *command.App) *cobra.Command {
 	o.tableFlags.add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "copy all tables")
+	flags.BoolVar(&o.schemaOnly, "schema-only", false, "with --all, make the whole database without its rows")
+	for _, other := range []string{"truncate", "swap", "append", "on-conflict"} {
+		cmd.MarkFlagsMutuallyExclusive("schema-only", other)
+	}
 	flags.BoolVar(&o.noVerify, "no-verify", false, "do not read the rows back to compare their sum")
 	o.WorkFlags.Add(cmd, "j")
 	flags.Lookup("jobs").Usage = jobsUsage
@@ -71,6 +80,7 @@ type copying struct {
 	dst     sink.Sink // db, opened
 	twin    sink.Sink // of the source, to compare tables; nil if the databases are of different systems
 	targets []target
+	schema  *source.Schema // of the whole database, if that is copied
 }
 
 const copyUsage = "usage: culvert copy SOURCE TABLE... DEST, or culvert copy SOURCE --all DEST"
@@ -133,13 +143,15 @@ func (c *copying) parse(args []string) (err error) {
 		return command.WithHint(command.Usagef("both the table %q and --all are given", rest[0]), copyUsage)
 	case !c.o.all && last == 0:
 		return command.WithHint(command.Usagef("TABLE is missing"), copyUsage)
+	case c.o.schemaOnly && !c.o.all:
+		return command.WithHint(command.Usagef("--schema-only makes whole databases"), "copy all tables: --all")
 	case (c.o.columns != nil || c.o.renames != nil) && last != 1:
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "copy it by itself")
 	}
 	if c.plan, err = c.o.tableFlags.plan(c.o.Jobs); err != nil {
 		return err
 	}
-	c.plan.ReadBack = c.verifies()
+	c.plan.ReadBack, c.plan.SchemaOnly = c.verifies(), c.o.schemaOnly
 	c.o.waitForRemoval(c.a)
 	return nil
 }
@@ -167,8 +179,11 @@ func (c *copying) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.readSchema(ctx, &omitted); err != nil {
+		return err
+	}
 	c.leaveOut(omitted, c.o.JSON)
-	if len(names) == 0 {
+	if len(names) == 0 && c.schema == nil {
 		return errors.New("there are no tables to copy")
 	}
 	for _, name := range names {
@@ -236,21 +251,28 @@ func (c *copying) refuseItself(ctx context.Context, one load.Planned) error {
 
 // copy copies the tables.
 func (c *copying) copy(ctx context.Context, tables []load.Names) error {
-	c.watch(tables[0].From, c.plan.Progress.Text.Load, c.plan.Progress.Done)
-	if len(tables) > 1 {
-		c.w.Name = "copied"
+	name := "copied"
+	if len(tables) == 1 {
+		name = tables[0].From
 	}
+	c.watch(name, c.plan.Progress.Text.Load, c.plan.Progress.Done)
 	outside, err := c.outside(ctx, tables)
 	if err != nil {
 		return c.source.Explain(err)
 	}
-	all, err := c.plan.CopyTables(ctx, c.dst, c.src, tables)
+	all, err := c.copyAll(ctx, tables)
 	for i := range all {
 		all[i].Err = c.explain(all[i].Err)
 	}
 	err = c.explainAll(ctx, tables, err)
 	c.w.Stop() // what follows is no progress
-	reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
+	if c.schema != nil {
+		c.reportDatabase(c.o.Jobs, all, len(tables), err)
+		c.reportSchema(newSchemaReport(c.schema), err)
+		err = withRestoreHints(err)
+	} else {
+		reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
+	}
 	for i := range c.r.Tables {
 		c.r.Tables[i].Outside = slices.Contains(outside, c.r.Tables[i].Name)
 	}

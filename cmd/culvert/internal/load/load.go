@@ -27,6 +27,8 @@ type options struct {
 	to database.Flags
 
 	verify         bool
+	schemaOnly     bool
+	dataOnly       bool
 	ledger, format string
 }
 
@@ -60,6 +62,13 @@ func New(a *command.App) *cobra.Command {
 	flags.Var((*command.NotEmpty)(&o.ledger), "ledger",
 		"record files in `TABLE`; load only those that it does not have")
 	flags.StringVarP(&o.format, "format", "f", "", "the file is `FORMAT`: csv, tsv or jsonl (default: by its name)")
+	flags.BoolVar(&o.schemaOnly, "schema-only", false, "make the whole database without its rows")
+	flags.BoolVar(&o.dataOnly, "data-only", false, "load only rows, as without --create")
+	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
+	cmd.MarkFlagsMutuallyExclusive("create", "data-only")
+	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "ledger", "verify"} {
+		cmd.MarkFlagsMutuallyExclusive("schema-only", other)
+	}
 	flags.Lookup("jobs").Usage = jobsUsage
 	return cmd
 }
@@ -115,6 +124,7 @@ type loading struct {
 type doer interface {
 	text(ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, f format.Readable) error
 	directory(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
+	whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
 }
 
 func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
@@ -132,6 +142,7 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 	if l.plan, err = l.o.plan(l.db.Engine); err != nil {
 		return err
 	}
+	l.plan.SchemaOnly = l.o.schemaOnly
 	l.o.waitForRemoval(l.a)
 	config := export.ReadConfig{Jobs: l.o.Jobs}
 	if config.Identities, err = l.o.DecryptFlags.WhenNeeded(ctx, l.a); err != nil {
@@ -203,9 +214,6 @@ func (l *loading) directory(
 	if err != nil {
 		return l.explain(at, err)
 	}
-	if len(l.tables) == 0 {
-		l.leaveOut(from.Manifest.Omitted, l.o.JSON)
-	}
 	several := len(l.tables) > 1 || len(l.tables) == 0 && len(from.Manifest.Tables) > 1
 	if several && (l.o.columns != nil || l.o.renames != nil) {
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "load it by itself")
@@ -214,11 +222,20 @@ func (l *loading) directory(
 		l.plan.Filling.Ledger = &sink.Ledger{Table: l.o.ledger, Load: identify(from.Manifest)}
 		l.plan.Filling.EachPart = !l.o.create // a table that is made is committed as a whole
 	}
-	db, err := l.db.OpenSink(ctx, l.o.makes())
+	db, err := l.db.OpenSink(ctx, l.o.makes() || l.o.schemaOnly && !l.o.dryRun)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	whole, err := l.makesDatabase(db, from.Manifest)
+	switch {
+	case err != nil:
+		return err
+	case whole:
+		return l.explain(at, do.whole(ctx, db, at, from))
+	case len(l.tables) == 0:
+		l.leaveOut(from.Manifest.Omitted, l.o.JSON)
+	}
 	return l.explain(at, do.directory(ctx, db, at, from))
 }
 

@@ -21,8 +21,9 @@ import (
 // Report is the report of culvert load and culvert copy.
 type Report struct {
 	command.WorkReport
-	Omitted []string `json:"omitted,omitempty"` // what is in none of all tables
-	Tables  []Table  `json:"tables,omitempty"`
+	Omitted []string      `json:"omitted,omitempty"` // what is in none of all tables
+	Schema  *SchemaReport `json:"schema,omitempty"`  // of a whole database
+	Tables  []Table       `json:"tables,omitempty"`
 }
 
 // Table says what has become of a table.
@@ -120,7 +121,9 @@ func reportLoaders(w *command.Work, jobs int, all []load.Stats) {
 type PlanReport struct {
 	command.Outcome
 	Omitted []string       `json:"omitted,omitempty"` // what is in none of all tables
+	Before  []string       `json:"before,omitempty"`  // statements that make a whole database, before the rows
 	Tables  []PlannedTable `json:"tables"`
+	After   []string       `json:"after,omitempty"` // and those after the rows
 
 	json bool // it is printed as JSON
 }
@@ -156,6 +159,9 @@ func (r *PlanReport) add(p sink.Plan) {
 // Text is what people read.
 func (r *PlanReport) Text() string {
 	var b strings.Builder
+	for _, sql := range r.Before {
+		fmt.Fprintf(&b, "%s;\n", ui.Lines(sql))
+	}
 	for _, t := range r.Tables {
 		if t.Error != "" {
 			continue // it was reported
@@ -177,6 +183,9 @@ func (r *PlanReport) Text() string {
 		for _, later := range t.Later {
 			fmt.Fprintf(&b, "  after all tables, the foreign key %s\n", ui.Line(later))
 		}
+	}
+	for _, sql := range r.After {
+		fmt.Fprintf(&b, "%s;\n", ui.Lines(sql))
 	}
 	b.WriteString("nothing was changed\n")
 	return b.String()

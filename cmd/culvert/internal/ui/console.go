@@ -168,6 +168,11 @@ func Line(text string) string {
 	return escape(text, func(r rune) bool { return r != '\t' && !isShown(r) })
 }
 
+// Lines is Line for a text of several lines.
+func Lines(text string) string {
+	return escape(text, func(r rune) bool { return r != '\t' && r != '\n' && !isShown(r) })
+}
+
 // Name returns the name of a file or a table as it can be shown. If it has characters that are not shown as they are,
 // or could control a terminal, it is quoted and escaped as bash takes it, $'a\nb'.
 func Name(name string) string {

@@ -1,0 +1,88 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/source"
+)
+
+// schemaFlags say whether the schema of a whole database goes along.
+type schemaFlags struct {
+	schemaOnly, dataOnly, grants bool
+}
+
+func (f *schemaFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.BoolVar(&f.schemaOnly, "schema-only", false, "with --all, export what makes the database, without its rows")
+	flags.BoolVar(&f.dataOnly, "data-only", false, "with --all, export only the rows, and what makes their tables")
+	flags.BoolVar(&f.grants, "grants", false, "with --all, export also who owns what, and who may do what")
+	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
+	cmd.MarkFlagsMutuallyExclusive("grants", "data-only")
+}
+
+// schemaReport says what makes the whole database again.
+type schemaReport struct {
+	By         string `json:"by,omitempty"` // who printed it
+	Statements int    `json:"statements"`
+}
+
+// summary is a part of the line that sums up the export.
+func (r *schemaReport) summary() string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprintf("schema of %s, ", ui.Several(int64(r.Statements), "statement"))
+}
+
+func reportOf(s *source.Schema) *schemaReport {
+	if s == nil {
+		return nil
+	}
+	return &schemaReport{By: s.By, Statements: len(s.Statements)}
+}
+
+// readSchema reads the schema of the whole database, if it goes along, and returns what is left out then. If the source
+// has none, that is what the tables leave out.
+func (e *request) readSchema(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
+	o := e.options
+	if !o.all || o.dataOnly || o.shared.given() {
+		return e.plan.Omitted, nil
+	}
+	schemer, is := src.(source.Schemer)
+	if !is {
+		if o.schemaOnly || o.grants {
+			return nil, command.Usagef("this source does not say what makes its database again")
+		}
+		return e.plan.Omitted, nil
+	}
+	schema, err := schemer.Schema(ctx, source.SchemaConfig{Grants: o.grants})
+	none, is := errors.AsType[*source.NoSchemaError](err)
+	switch {
+	case err == nil:
+		e.plan.Schema = schema
+		return schema.Lacks, nil
+	case !is:
+		return nil, err
+	case none.Hint != "":
+		err = command.WithHint(err, none.Hint)
+	}
+	if o.schemaOnly || o.grants {
+		return nil, err
+	}
+	if !o.JSON {
+		a.Console.Warn("the schema is not exported, only the tables with their own definitions: " + command.Plain(err))
+		for _, hint := range command.HintsOf(err) {
+			a.Console.Hint(hint)
+		}
+	}
+	omitted = e.plan.Omitted // the schema was told
+	e.plan.Omitted = append(slices.Clip(omitted), "the schema: "+command.Plain(err))
+	return omitted, nil
+}

@@ -1,0 +1,214 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
+	"culvert/load"
+	"culvert/manifest"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// SchemaReport says what has become of the schema of a whole database.
+type SchemaReport struct {
+	By     string   `json:"by,omitempty"`     // who printed it
+	Before int      `json:"before"`           // statements before the rows
+	After  int      `json:"after"`            // statements after the rows
+	Failed []string `json:"failed,omitempty"` // why statements have failed
+}
+
+// makesDatabase reports whether a load makes the whole database again. Otherwise, tables are made by their definitions.
+func (l *loading) makesDatabase(db sink.Sink, m *manifest.Manifest) (bool, error) {
+	restorer, is := db.(sink.Restorer)
+	switch {
+	case !l.o.schemaOnly && (!l.o.create || len(l.tables) > 0 || l.o.ledger != ""):
+		return false, nil
+	case l.o.schemaOnly && len(l.tables) > 0:
+		return false, command.Usagef("--schema-only makes the whole database, so no TABLE can be given")
+	case m.Schema != nil && is && restorer.Restores(m.Schema.Dialect):
+		return true, nil
+	case !l.o.schemaOnly:
+		return false, nil
+	case m.Schema == nil:
+		return false, command.WithHint(fmt.Errorf("%s: there is no schema in it", l.from),
+			"culvert export --all writes the schema too, without --data-only",
+			"the tables that were exported can be made alone: --create")
+	}
+	return false, command.WithHint(fmt.Errorf("the schema is one of %s", m.Schema.Dialect),
+		"the tables can be made in other systems: --create")
+}
+
+// whole loads a whole database.
+func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error {
+	f.watch(at.Text, func() int64 {
+		files, _ := from.Progress()
+		return files
+	}, f.plan.Progress.Done)
+	all, err := f.plan.Database(ctx, db, from, identify(from.Manifest))
+	f.w.Stop() // what follows is no progress
+	for i := range all {
+		all[i].Err = f.explain(at, all[i].Err)
+	}
+	f.reportDatabase(f.o.Jobs, all, len(from.Manifest.Tables), err)
+	s := from.Manifest.Schema
+	f.leaveOut(s.Lacks, f.o.JSON)
+	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, err)
+	return withRestoreHints(err)
+}
+
+// reportDatabase reports what has become of the tables of a database. There are none if only the schema was to be made,
+// or if an earlier command has loaded them.
+func (r *work) reportDatabase(jobs int, all []load.Stats, of int, err error) {
+	if len(all) == 0 && (err == nil || command.Is[*sink.StatementsError](err)) {
+		of = 0
+	}
+	reportTables(r.a, r.w, r.r, jobs, all, of, err)
+}
+
+// reportSchema reports what has become of the schema, and which statements have failed.
+func (r *work) reportSchema(report *SchemaReport, err error) {
+	r.r.Schema = report
+	if err == nil {
+		r.w.Summary += fmt.Sprintf("schema of %s, ", ui.Several(int64(report.Before+report.After), "statement"))
+	}
+	failed, is := errors.AsType[*sink.StatementsError](err)
+	if !is {
+		return
+	}
+	for _, one := range failed.Failed {
+		text := r.a.Secrets.Redact(command.Plain(&one))
+		if report.Failed = append(report.Failed, text); len(failed.Failed) > 1 && !r.w.Flags.JSON {
+			r.a.Console.Error(text)
+		}
+	}
+}
+
+// withRestoreHints adds what to try when a database was not made to its end.
+func withRestoreHints(err error) error {
+	const again = "what was done is recorded in the database: run the same command again to do what is missing"
+	failed, isFailed := errors.AsType[*sink.StatementsError](err)
+	var hints []string
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sink.ErrOtherRestore):
+		hints = []string{"run that load again until it ends; or begin with an empty database"}
+	case isFailed && failed.Before:
+		hints = []string{
+			"nothing was changed; the database must be empty, and have the roles and extensions that the schema names",
+			"to make only tables, in a database that has others: name them after DEST",
+		}
+	case isFailed:
+		if n := len(failed.Failed); n > 1 {
+			err = fmt.Errorf("%d statements after the rows have failed: %w", n, err)
+		}
+		hints = []string{"the rows are committed; " + again}
+	case command.Is[*load.PartialError](err):
+		hints = []string{again}
+	default:
+		hints = []string{again}
+	}
+	return command.WithHint(err, append(command.HintsOf(err), hints...)...)
+}
+
+// whole reports what loading a whole database would run.
+func (p *preview) whole(ctx context.Context, _ sink.Sink, at *argument.Location, from *export.Directory) error {
+	schema, err := from.Schema(ctx)
+	if err != nil {
+		return err
+	}
+	p.r.addSchema(schema)
+	if p.plan.SchemaOnly {
+		return nil
+	}
+	for i := range from.Manifest.Tables {
+		t := &from.Manifest.Tables[i]
+		if t.Error != "" {
+			continue
+		}
+		p.r.Tables = append(p.r.Tables, PlannedTable{
+			Table: t.Name, Columns: []string{}, Loaders: max(1, p.plan.Loaders),
+			Steps: []string{fmt.Sprintf("load %s from %s", ui.Several(t.Rows, "row"), at.Join(t.File()))},
+		})
+	}
+	return nil
+}
+
+// readSchema reads the schema of the source if the whole database is copied into one of the same system. If it cannot,
+// the tables are made by their definitions.
+func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
+	restorer, restores := c.dst.(sink.Restorer)
+	schemer, is := c.src.(source.Schemer)
+	switch description, err := source.Describe(ctx, c.src); {
+	case err != nil:
+		return err
+	case !c.o.create && !c.o.schemaOnly:
+		return nil
+	case !restores || !is || !restorer.Restores(source.DialectOf(description.System)):
+		if c.o.schemaOnly {
+			return command.Usagef("--schema-only is for two databases of the same system")
+		}
+		return nil
+	}
+	schema, err := schemer.Schema(ctx, source.SchemaConfig{})
+	if none, is := errors.AsType[*source.NoSchemaError](err); is && !c.o.schemaOnly {
+		*omitted = append(*omitted, "the schema: "+command.Plain(none))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.schema, *omitted = schema, schema.Lacks
+	return nil
+}
+
+// copyAll copies the tables, or the whole database.
+func (c *copying) copyAll(ctx context.Context, tables []load.Names) ([]load.Stats, error) {
+	if c.schema == nil {
+		return c.plan.CopyTables(ctx, c.dst, c.src, tables)
+	}
+	return c.plan.CopyDatabase(ctx, c.dst, c.src, c.schema, tables)
+}
+
+// previewDatabase reports what copying a whole database would run.
+func (c *copying) previewDatabase(r *PlanReport, tables []load.Names) {
+	r.addSchema(c.schema)
+	for _, table := range tables {
+		if c.plan.SchemaOnly {
+			break
+		}
+		r.Tables = append(r.Tables, PlannedTable{
+			Table: table.To, Columns: []string{}, Loaders: max(1, c.plan.Loaders), Steps: []string{"copy its rows"},
+		})
+	}
+}
+
+func newSchemaReport(s *source.Schema) *SchemaReport {
+	report := &SchemaReport{By: s.By}
+	for _, one := range s.Statements {
+		if one.After {
+			report.After++
+		} else {
+			report.Before++
+		}
+	}
+	return report
+}
+
+// addSchema adds the statements of a schema, as they are.
+func (r *PlanReport) addSchema(schema *source.Schema) {
+	r.Omitted = schema.Lacks
+	for _, one := range schema.Statements {
+		if one.After {
+			r.After = append(r.After, one.SQL)
+		} else {
+			r.Before = append(r.Before, one.SQL)
+		}
+	}
+}

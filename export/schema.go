@@ -1,0 +1,171 @@
+package export
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+
+	"culvert/agefile"
+	"culvert/internal/compress"
+	"culvert/manifest"
+	"culvert/place"
+	"culvert/source"
+)
+
+// WriteSchema writes the Schema of the plan, if it has one, and adds it to a manifest. It comes before the manifest.
+func (p *Plan) WriteSchema(ctx context.Context, to place.Place, m *manifest.Manifest) error {
+	if p.Schema == nil {
+		return nil
+	}
+	s := manifest.NewSchema(p.Schema)
+	s.File = manifest.SchemaName + p.Compression.Extension()
+	if !p.Unencrypted {
+		s.File += ".age"
+	}
+	// The file of an export that has stopped is not listed by a manifest, so it is of no use.
+	file, err := to.Replace(ctx, s.File)
+	if err != nil {
+		return err
+	}
+	out := &output{file: file, sum: sha256.New()}
+	counted := &countedFile{dst: out}
+	if s.TextBytes, err = p.pack(counted, p.Schema.Statements); err != nil {
+		return errors.Join(err, file.Discard())
+	}
+	s.FileBytes, s.SHA256 = counted.n, hex.EncodeToString(out.sum.Sum(nil))
+	m.Schema = s
+	return file.Commit()
+}
+
+// SchemaOnly writes the Schema of the plan, and a manifest without tables. An existing manifest is treated as by
+// [Plan.Tables].
+func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source) error {
+	if p.Schema == nil {
+		return errors.New("export: there is no schema")
+	}
+	if err := p.checkRecipients(); err != nil {
+		return err
+	}
+	description, err := source.Describe(ctx, src)
+	if err != nil {
+		return err
+	}
+	if err := p.MakeRoom(ctx, to); err != nil {
+		return err
+	}
+	m := p.NewManifest(description)
+	if err := p.WriteSchema(ctx, to, m); err != nil {
+		return err
+	}
+	return p.WriteManifest(ctx, to, m)
+}
+
+// Schema reads the schema of the export, and compares its file with the manifest. It is nil if there is none. An error
+// about the file is an [*fs.PathError].
+func (d *Directory) Schema(ctx context.Context) (*source.Schema, error) {
+	of := d.Manifest.Schema
+	if of == nil {
+		return nil, nil
+	}
+	s := of.Schema
+	part := manifest.Part{File: of.File, TextBytes: of.TextBytes, FileBytes: of.FileBytes, SHA256: of.SHA256}
+	err := d.ReadPart(ctx, &part, func(text io.Reader) (err error) {
+		s.Statements, err = manifest.ReadStatements(text)
+		return err
+	})
+	if err == nil {
+		before := 0
+		for _, one := range s.Statements {
+			if !one.After {
+				before++
+			}
+		}
+		if before != of.Before || len(s.Statements)-before != of.After {
+			err = damagef("it has another number of statements than the manifest says")
+		}
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: of.File, Err: err}
+	}
+	return &s, nil
+}
+
+// pack writes statements compressed and encrypted as the plan says, and returns the size of their text.
+func (p *Plan) pack(dst io.Writer, statements []source.Statement) (int64, error) {
+	if p.Unencrypted {
+		return p.compress(dst, statements)
+	}
+	w, err := agefile.Config{Workers: 1}.NewWriter(dst, p.Recipients...)
+	if err != nil {
+		return 0, err
+	}
+	defer w.Abort() // does nothing once it is closed
+	size, err := p.compress(w, statements)
+	if err != nil {
+		return size, err
+	}
+	return size, w.Close()
+}
+
+func (p *Plan) compress(dst io.Writer, statements []source.Statement) (int64, error) {
+	w := &frameWriter{
+		dst: dst, codec: compress.NewEncoder(p.Compression.codec(), 1),
+		trailer: compress.NewTrailer(p.Compression.codec()),
+	}
+	if err := manifest.WriteStatements(w, statements); err != nil {
+		return w.size, err
+	}
+	return w.size, w.close()
+}
+
+// frameWriter writes text as frames.
+type frameWriter struct {
+	dst     io.Writer
+	codec   *compress.Encoder
+	trailer *compress.Trailer
+	text    []byte
+	frame   []byte
+	size    int64 // of all text
+}
+
+func (w *frameWriter) Write(p []byte) (int, error) {
+	w.text = append(w.text, p...)
+	w.size += int64(len(p))
+	if len(w.text) < source.BatchSize {
+		return len(p), nil
+	}
+	return len(p), w.flush()
+}
+
+func (w *frameWriter) flush() error {
+	w.frame = w.codec.AppendFrame(w.frame[:0], w.text)
+	w.trailer.Add(int64(len(w.frame)), int64(len(w.text)))
+	w.text = w.text[:0]
+	_, err := w.dst.Write(w.frame)
+	return err
+}
+
+func (w *frameWriter) close() error {
+	if len(w.text) > 0 {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	_, err := w.trailer.WriteTo(w.dst)
+	return err
+}
+
+// countedFile counts what is written to a file.
+type countedFile struct {
+	dst io.Writer
+	n   int64
+}
+
+func (c *countedFile) Write(p []byte) (int, error) {
+	n, err := c.dst.Write(p)
+	c.n += int64(n)
+	return n, err
+}

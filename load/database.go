@@ -1,0 +1,115 @@
+package load
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"culvert/export"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// Database makes a whole database again: it runs the statements of the schema of an export that come before the rows,
+// loads all its tables as [Plan.Directory] does, and runs the statements that come after them. The sink must be a
+// [sink.Restorer] of the same system, and have nothing of it yet. Nothing of the Filling may be set.
+//
+// What is done is recorded in the database. If Database has failed or was killed, and is called again with the same
+// load, it does what is missing. The load tells this export from others.
+//
+// If tables fail, the error is a [*PartialError], and the statements after the rows are not run. Tables whose export
+// has failed do not keep them from being run, and are the PartialError at the end. If statements fail, the error is a
+// [*sink.StatementsError].
+func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directory, load string) ([]Stats, error) {
+	schema, err := from.Schema(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := restore(ctx, dst, schema, load)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	missing := 0
+	for i := range from.Manifest.Tables {
+		if from.Manifest.Tables[i].Error != "" {
+			missing++
+			continue
+		}
+		names[from.Manifest.Tables[i].Name] = ""
+	}
+	var all []Stats
+	if len(names) > 0 && !p.SchemaOnly && !r.Filled() {
+		each := p.ofDatabase(schema)
+		each.Filling.Ledger = r.Ledger()
+		if all, err = each.Directory(ctx, dst, from, names); err != nil {
+			return all, err
+		}
+	}
+	if err := r.Finish(ctx, p.loaders()); err != nil {
+		return all, err
+	}
+	if missing > 0 && !p.SchemaOnly {
+		return all, &PartialError{Failed: missing, Tables: missing + len(names)}
+	}
+	return all, nil
+}
+
+// CopyDatabase is Database for the tables of another database, whose schema is given. A table is copied again if the
+// copy was interrupted.
+func (p *Plan) CopyDatabase(
+	ctx context.Context, dst sink.Sink, src source.Source, schema *source.Schema, tables []Names,
+) ([]Stats, error) {
+	description, err := source.Describe(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	r, err := restore(ctx, dst, schema, identifyCopy(description, schema))
+	if err != nil {
+		return nil, err
+	}
+	var all []Stats
+	if len(tables) > 0 && !p.SchemaOnly && !r.Filled() {
+		each := p.ofDatabase(schema)
+		if all, err = each.CopyTables(ctx, dst, src, tables); err != nil {
+			return all, err
+		}
+	}
+	return all, r.Finish(ctx, p.loaders())
+}
+
+// ofDatabase returns the plan for the tables of a database that is made again. What an interrupted load has left in the
+// tables that the schema has made is removed; nothing refers to them yet.
+func (p *Plan) ofDatabase(schema *source.Schema) *Plan {
+	each := *p
+	if each.Create = !schema.Tables; schema.Tables {
+		each.Filling.Existing = sink.Truncate
+	}
+	return &each
+}
+
+func restore(ctx context.Context, dst sink.Sink, schema *source.Schema, load string) (sink.Restoration, error) {
+	restorer, is := dst.(sink.Restorer)
+	switch {
+	case schema == nil:
+		return nil, errors.New("load: there is no schema of the whole database")
+	case !is:
+		return nil, errors.New("load: the database cannot be made by a schema")
+	}
+	return restorer.Restore(ctx, load, schema)
+}
+
+// identifyCopy tells the copy of a database from others. What comes after the rows has the positions of sequences,
+// which may have changed when a copy is repeated.
+func identifyCopy(of source.Description, schema *source.Schema) string {
+	h := sha256.New()
+	_, _ = fmt.Fprintf(h, "%q %q", of.System, of.Database) // a hash returns no error
+	for _, one := range schema.Statements {
+		if !one.After {
+			_, _ = fmt.Fprintf(h, " %q", one.SQL)
+		}
+	}
+	return "copy " + hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,108 @@
+package manifest
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"culvert/source"
+)
+
+// Schema describes the file of the schema of a whole database.
+type Schema struct {
+	source.Schema
+
+	File      string `json:"file"`
+	Before    int    `json:"before"` // statements that come before the rows
+	After     int    `json:"after"`  // statements that come after them
+	TextBytes int64  `json:"text_bytes"`
+	FileBytes int64  `json:"file_bytes"`
+	SHA256    string `json:"sha256"`
+}
+
+// SchemaName is the name of the file of a schema, before the extensions of compression and encryption.
+const SchemaName = "schema.json"
+
+// isSchemaName reports whether a file may be that of a schema.
+func isSchemaName(name string) bool {
+	name, _ = strings.CutSuffix(caseless(name), ".age")
+	for _, extension := range []string{".zst", ".gz"} {
+		name, _ = strings.CutSuffix(name, extension)
+	}
+	return name == SchemaName
+}
+
+// NewSchema begins the entry of a schema. The texts in it become valid UTF-8.
+func NewSchema(s *source.Schema) *Schema {
+	described := &Schema{Schema: source.Schema{Dialect: s.Dialect, By: valid(s.By), Tables: s.Tables}}
+	for _, name := range s.Lacks {
+		described.Lacks = append(described.Lacks, valid(name))
+	}
+	for _, one := range s.Statements {
+		if one.After {
+			described.After++
+		} else {
+			described.Before++
+		}
+	}
+	return described
+}
+
+func (s *Schema) check() error {
+	hash, err := hex.DecodeString(s.SHA256)
+	switch {
+	case s.Dialect == "":
+		return errors.New("has no dialect")
+	case !isSchemaName(s.File) || strings.ToLower(s.File) != s.File:
+		return fmt.Errorf("is in a file %q, which is not named as one", s.File)
+	case s.Before < 0, s.After < 0, s.TextBytes < 0, s.FileBytes < 0:
+		return errors.New("has a number below zero")
+	case err != nil, len(hash) != sha256.Size, strings.ToLower(s.SHA256) != s.SHA256:
+		return errors.New("has no SHA-256")
+	}
+	return nil
+}
+
+// WriteStatements writes the text of the file of a schema: a JSON object with the array statements, each on a line.
+func WriteStatements(w io.Writer, statements []source.Statement) error {
+	to := bufio.NewWriterSize(w, 64<<10)
+	separator := "{\"statements\": [\n"
+	for _, one := range statements {
+		line, err := encode(one)
+		if err != nil {
+			return err
+		}
+		_, _ = to.WriteString(separator) // Flush returns its error
+		_, _ = to.WriteString(strings.TrimSuffix(string(line), "\n"))
+		separator = ",\n"
+	}
+	if len(statements) == 0 {
+		_, _ = to.WriteString(separator)
+	}
+	_, _ = to.WriteString("\n]}\n")
+	return to.Flush()
+}
+
+// ReadStatements reads the text of the file of a schema, of up to [source.MaxSchema] bytes.
+func ReadStatements(r io.Reader) ([]source.Statement, error) {
+	limited := &io.LimitedReader{R: r, N: maxStatements + 1}
+	var text struct {
+		Statements []source.Statement `json:"statements"`
+	}
+	err := json.NewDecoder(limited).Decode(&text)
+	if limited.N <= 0 {
+		err = source.ErrSchemaTooLarge
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: the schema: %w", ErrInvalid, err)
+	}
+	return text.Statements, nil
+}
+
+// maxStatements bounds the text of the file of a schema: JSON writes a line feed or a quote with two bytes.
+const maxStatements = 2 * source.MaxSchema

@@ -1,0 +1,275 @@
+package fill
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/postgres/internal/pgdump"
+	"culvert/sink"
+	"culvert/source"
+)
+
+var _ sink.Restorer = (*DB)(nil)
+
+// restoring is the schema in which a restoration keeps what it has done: a row for each statement that comes after the
+// rows, one of the place begun, and one of the place filled when all rows are there. It is dropped at the end.
+const restoring = "culvert_restore"
+
+// Places that are those of no statement.
+const (
+	begun  = -1
+	filled = -2
+)
+
+const makeRestoringSQL = `CREATE SCHEMA ` + restoring + `;
+COMMENT ON SCHEMA ` + restoring + ` IS 'a load of culvert that has not ended; it is removed when the load ends';
+CREATE TABLE ` + restoring + `.statements (load text NOT NULL, place integer NOT NULL, PRIMARY KEY (load, place))`
+
+// recordSQL records that the statement $2 of the load $1 was run.
+const recordSQL = `INSERT INTO ` + restoring + `.statements (load, place) VALUES ($1, $2::pg_catalog.int4)`
+
+// restoration is a database that is made again.
+type restoration struct {
+	db         *DB
+	load       string
+	statements []source.Statement
+	done       map[int]bool // the places of statements
+}
+
+// Restores reports whether the schema is one of PostgreSQL.
+func (db *DB) Restores(d source.Dialect) bool { return d == source.PostgreSQL }
+
+// Restore runs the statements before the rows in one transaction. It records there that it has, in a schema of its own,
+// culvert_restore.
+func (db *DB) Restore(ctx context.Context, load string, s *source.Schema) (sink.Restoration, error) {
+	if !db.Restores(s.Dialect) {
+		return nil, fmt.Errorf("postgres: the schema is one of %s", s.Dialect)
+	}
+	for _, one := range s.Statements {
+		if !isAllowed(one.SQL) {
+			return nil, fmt.Errorf("postgres: the schema has a statement that makes nothing: %s", sink.Shorten(one.SQL))
+		}
+	}
+	if err := db.begin(ctx, sink.Filling{}); err != nil {
+		return nil, err
+	}
+	defer db.session.rollback() // which is nothing after a commit
+	r := &restoration{db: db, load: load, statements: s.Statements}
+	goesOn, err := r.find(ctx)
+	if err != nil || goesOn {
+		return r, err
+	}
+	if err := r.before(ctx); err != nil {
+		return nil, err
+	}
+	return r, db.session.commit(ctx, db.config)
+}
+
+// find reports whether the load has begun, and reads what was done.
+func (r *restoration) find(ctx context.Context) (bool, error) {
+	s := r.db.session
+	r.done = map[int]bool{}
+	// Of two that begin at the same time, one waits here for the other.
+	if err := s.exec(ctx, "SELECT pg_catalog.pg_advisory_xact_lock("+ledgerLock+")"); err != nil {
+		return false, s.failed(ctx, "waiting for other loads", err)
+	}
+	if exists, err := s.knows(ctx, restoring+".statements"); err != nil || !exists {
+		return false, err
+	}
+	result := s.params(ctx, "SELECT load, place FROM "+restoring+".statements")
+	if result.Err != nil {
+		return false, s.failed(ctx, "reading "+restoring+".statements", result.Err)
+	}
+	for _, row := range result.Rows {
+		if string(row[0]) != r.load {
+			return false, fmt.Errorf("postgres: %w: %s", sink.ErrOtherRestore, row[0])
+		}
+		place, err := strconv.Atoi(string(row[1]))
+		if err != nil {
+			return false, errAnswer
+		}
+		r.done[place] = true
+	}
+	return true, nil
+}
+
+// statementsAtOnce is how many statements are sent before their results are read.
+const statementsAtOnce = 64
+
+// before runs the statements that come before the rows.
+func (r *restoration) before(ctx context.Context) error {
+	s := r.db.session
+	if err := s.writes(ctx); err != nil {
+		return err
+	}
+	if err := s.exec(ctx, makeRestoringSQL); err != nil {
+		return s.failed(ctx, "making the schema "+restoring, err)
+	}
+	if err := s.params(ctx, recordSQL, r.load, strconv.Itoa(begun)).Err; err != nil {
+		return s.failed(ctx, "recording the load", err)
+	}
+	if err := s.exec(ctx, pgdump.Settings); err != nil {
+		return s.failed(ctx, "setting up the session", err)
+	}
+	var all []string
+	for _, one := range r.statements {
+		if !one.After {
+			all = append(all, one.SQL)
+		}
+	}
+	for some := range slices.Chunk(all, statementsAtOnce) {
+		var batch pgconn.Batch
+		for _, sql := range some {
+			batch.ExecParams(sql, nil, nil, nil, nil)
+		}
+		succeeded := 0
+		results := s.conn.ExecBatch(ctx, &batch)
+		for results.NextResult() {
+			if _, err := results.ResultReader().Close(); err == nil {
+				succeeded++
+			}
+		}
+		err := results.Close()
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || succeeded >= len(some) || s.conn.IsClosed():
+			return s.failed(ctx, "making the schema", err)
+		default:
+			return r.failed(ctx, s, some[succeeded], err)
+		}
+	}
+	return nil
+}
+
+// failed is the error of a statement.
+func (r *restoration) failed(ctx context.Context, s *session, sql string, err error) error {
+	err = s.failed(ctx, "making the database", err)
+	return &sink.StatementsError{Before: true, Failed: []sink.StatementError{{SQL: sql, Err: err}}}
+}
+
+// Ledger returns a ledger in the schema of the restoration.
+func (r *restoration) Ledger() *sink.Ledger {
+	return &sink.Ledger{Table: restoring + ".ledger", Load: r.load}
+}
+
+// name matches a name in SQL, and qualified one that may have a schema.
+const (
+	name      = `(?:"(?:[^"]|"")*"|[^\s".(]+)`
+	qualified = `(` + name + `(?:\.` + name + `)?)`
+)
+
+var (
+	// ofTable matches the statements that only concern one table, and whose order matters only within it.
+	ofTable = regexp.MustCompile(`^(?:CREATE (?:UNIQUE )?INDEX ` + name + ` ON (?:ONLY )?` + qualified + `\s|` +
+		`ALTER TABLE (?:ONLY )?` + qualified + `\s+(?:ADD CONSTRAINT ` + name + ` (?:PRIMARY KEY|UNIQUE|EXCLUDE)\b|` +
+		`CLUSTER ON |REPLICA IDENTITY ))`)
+
+	// allowed matches what statements of pg_dump begin with, and forbidden those of them that concern more than the
+	// database.
+	allowed = regexp.MustCompile(`^(?:CREATE|ALTER|COMMENT ON|SECURITY LABEL|GRANT|REVOKE|` +
+		`REFRESH MATERIALIZED VIEW|SET default_(?:table_access_method|tablespace|with_oids)|` +
+		`SELECT pg_catalog\.setval\('(?:[^']|'')*', -?[0-9]+, (?:true|false)\)$)`)
+	forbidden = regexp.MustCompile(`^(?:CREATE|ALTER) (?:DATABASE|ROLE|USER|GROUP|SYSTEM|TABLESPACE|SUBSCRIPTION)\b`)
+
+	isComment = regexp.MustCompile(`^COMMENT ON `)
+)
+
+func isAllowed(sql string) bool { return allowed.MatchString(sql) && !forbidden.MatchString(sql) }
+
+// steps returns the places of the statements that are to be run after the rows: one step after the other, in each of
+// which groups can be run at the same time. Nothing depends on a comment, so all are at the end.
+func (r *restoration) steps() (steps [][][]int) {
+	var comments []int
+	groups := map[string]int{} // of the last step, by table; nil if it has one group
+	for place, one := range r.statements {
+		switch match := ofTable.FindStringSubmatch(one.SQL); {
+		case !one.After || r.done[place]:
+		case isComment.MatchString(one.SQL):
+			comments = append(comments, place)
+		case match == nil && (groups != nil || len(steps) == 0):
+			steps, groups = append(steps, [][]int{{place}}), nil
+		case match == nil:
+			last := steps[len(steps)-1]
+			last[0] = append(last[0], place)
+		default:
+			if groups == nil || len(steps) == 0 {
+				steps, groups = append(steps, nil), map[string]int{}
+			}
+			last := &steps[len(steps)-1]
+			table := match[1] + match[2]
+			group, known := groups[table]
+			if !known {
+				group = len(*last)
+				groups[table], *last = group, append(*last, nil)
+			}
+			(*last)[group] = append((*last)[group], place)
+		}
+	}
+	if len(comments) > 0 {
+		steps = append(steps, [][]int{comments})
+	}
+	return steps
+}
+
+// Filled reports whether the rows were there before.
+func (r *restoration) Filled() bool { return r.done[filled] }
+
+// Finish runs each statement in a transaction of its own, in which it is recorded. Indexes and keys of several tables
+// are made at the same time.
+func (r *restoration) Finish(ctx context.Context, n int) (err error) {
+	if err := r.db.begin(ctx, sink.Filling{}); err != nil { // to look whether the session still stands
+		return err
+	}
+	if !r.Filled() {
+		if err := r.db.session.params(ctx, recordSQL, r.load, strconv.Itoa(filled)).Err; err != nil {
+			return r.db.session.failed(ctx, "recording that the rows are there", err)
+		}
+		if err := r.db.session.commit(ctx, r.db.config); err != nil {
+			return err
+		}
+	}
+	r.db.session.rollback()
+	sessions := []*session{r.db.session}
+	defer func() {
+		for _, s := range sessions[1:] {
+			s.close()
+		}
+	}()
+	var failed []sink.StatementError
+	for _, groups := range r.steps() {
+		for len(sessions) < min(n, len(groups)) {
+			s, err := connect(ctx, r.db.config)
+			if err != nil {
+				break // with fewer, it only takes longer
+			}
+			sessions = append(sessions, s)
+		}
+		some, err := r.step(ctx, sessions, groups)
+		if err != nil {
+			return err
+		}
+		failed = append(failed, some...)
+	}
+	if len(failed) > 0 {
+		return &sink.StatementsError{Failed: failed}
+	}
+	return r.forget(ctx)
+}
+
+// forget drops the schema of the restoration.
+func (r *restoration) forget(ctx context.Context) error {
+	s := r.db.session
+	if err := r.db.begin(ctx, sink.Filling{}); err != nil {
+		return err
+	}
+	defer s.rollback()
+	if err := s.exec(ctx, "SET LOCAL client_min_messages = warning; DROP SCHEMA "+restoring+" CASCADE"); err != nil {
+		return s.failed(ctx, "dropping the schema "+restoring, err)
+	}
+	return s.commit(ctx, r.db.config)
+}

@@ -1,0 +1,96 @@
+package pgdump
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"culvert/source"
+)
+
+// program is a pg_dump.
+type program struct {
+	path    string
+	version string // such as 17.2
+	major   int
+}
+
+// directories are those in which packages for several versions keep the programs of each.
+var directories = []string{
+	"/usr/lib/postgresql/*/bin", "/usr/libexec/postgresql*", "/usr/pgsql-*/bin",
+	"/opt/homebrew/opt/postgresql@*/bin", "/opt/homebrew/opt/libpq/bin", "/usr/local/opt/postgresql@*/bin",
+	"/usr/local/opt/libpq/bin",
+}
+
+var versionLine = regexp.MustCompile(`^pg_dump \(PostgreSQL\) (([0-9]+)[0-9.a-z]*)`)
+
+// find returns the oldest pg_dump that is not older than a server, since what a newer one prints may need a newer
+// server. Of equal ones it is the one in PATH.
+func find(ctx context.Context, server int) (*program, error) {
+	var paths []string
+	if path, err := exec.LookPath("pg_dump"); err == nil {
+		paths = append(paths, path)
+	}
+	for _, directory := range directories {
+		found, err := filepath.Glob(filepath.Join(directory, "pg_dump"))
+		if err != nil {
+			return nil, err // of the pattern
+		}
+		paths = append(paths, found...)
+	}
+	var best, old *program
+	for _, path := range paths {
+		p, err := ask(ctx, path)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err != nil:
+		case p.major < server:
+			old = p
+		case best == nil || p.major < best.major:
+			best = p
+		}
+	}
+	hint := fmt.Sprintf("install the client programs of PostgreSQL %d or newer, such as postgresql-client-%d", server,
+		server)
+	switch {
+	case best != nil:
+		return best, nil
+	case old != nil:
+		return nil, &source.NoSchemaError{
+			Reason: fmt.Sprintf("pg_dump %s is older than the server, which is PostgreSQL %d", old.version, server),
+			Hint:   hint,
+		}
+	}
+	return nil, &source.NoSchemaError{Reason: "the program pg_dump is not installed", Hint: hint}
+}
+
+// ask has a pg_dump say its version.
+func ask(ctx context.Context, path string) (*program, error) {
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env = environment()
+	said, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	match := versionLine.FindSubmatch(said)
+	if match == nil {
+		return nil, fmt.Errorf("postgres: %s does not say its version", path)
+	}
+	major, err := strconv.Atoi(string(match[2]))
+	if err != nil {
+		return nil, err
+	}
+	return &program{path: path, version: string(match[1]), major: major}, nil
+}
+
+// environment returns the variables of a pg_dump. Of those of this process, which may name other servers, it gets only
+// where programs are.
+func environment(more ...string) []string {
+	return slices.Concat([]string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C"}, more)
+}

@@ -1,0 +1,172 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"culvert/postgres/internal/pgdump"
+	"culvert/source"
+)
+
+var _ source.Schemer = (*DB)(nil)
+
+// Schema returns what pg_dump prints of the database in the snapshot, which is shared for it. After that come the
+// positions of sequences, as they are now, and the refreshing of materialized views that have rows.
+func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.Schema, error) {
+	if err := db.begin(ctx); err != nil {
+		return nil, err
+	}
+	facts, err := db.session.query(ctx, 3, schemaFactsSQL)
+	if err == nil && len(facts) != 1 {
+		err = errAnswer
+	}
+	var server, large int64
+	if err == nil {
+		err = scanInts([][][]byte{facts[0][:2]}, &server, &large)
+	}
+	if err != nil {
+		return nil, db.session.failed(ctx, readingSchema, err)
+	}
+	if heir := string(facts[0][2]); heir != "" {
+		return nil, &source.NoSchemaError{
+			Reason: "tables such as " + strconv.Quote(heir) + " inherit from others, with which their rows come",
+		}
+	}
+	snapshot, err := db.Share(ctx)
+	if errors.Is(err, source.ErrUnavailable) || ctx.Err() != nil {
+		return nil, err
+	}
+	if err != nil {
+		return nil, &source.NoSchemaError{Reason: "pg_dump cannot read the snapshot", Err: err}
+	}
+	schema, err := pgdump.Dump(ctx, db.config, pgdump.Config{
+		Snapshot: snapshot.Token, Server: int(server), Grants: config.Grants,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if schema.Lacks, err = db.session.list(ctx, schemaLacksSQL); err != nil {
+		return nil, db.session.failed(ctx, readingSchema, err)
+	}
+	if large > 0 {
+		schema.Lacks = append(schema.Lacks, fmt.Sprintf("%d large objects", large))
+	}
+	if err := db.addPositions(ctx, schema); err != nil {
+		return nil, err
+	}
+	return schema, db.addRefreshes(ctx, schema)
+}
+
+// readingSchema is what fails.
+const readingSchema = "reading the schema"
+
+// schemaFactsSQL returns the major version of the server, the number of large objects, and a table that inherits from
+// another one and is not a partition.
+const schemaFactsSQL = `
+SELECT pg_catalog.current_setting('server_version_num')::int / 10000,
+	(SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata),
+	coalesce((SELECT pg_catalog.min(n.nspname || '.' || c.relname)
+		FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND c.relpersistence <> 't'
+			AND ` + ofUsers + `), '')`
+
+// schemaLacksSQL lists what [pgdump.Dump] leaves out.
+const schemaLacksSQL = `
+SELECT 'the subscription "' || s.subname || '"' FROM pg_catalog.pg_subscription s
+	JOIN pg_catalog.pg_database d ON d.oid = s.subdbid WHERE d.datname = pg_catalog.current_database()
+UNION ALL SELECT 'the user mapping of "' || usename || '" for the server "' || srvname || '"'
+	FROM pg_catalog.pg_user_mappings
+ORDER BY 1`
+
+// sequencesSQL lists the sequences, as SQL, and whether the user may read each.
+const allSequencesSQL = `
+SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
+	pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_sequence_privilege(c.oid, 'SELECT')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND ` + ofUsers + `
+	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'
+		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass)
+ORDER BY n.nspname, c.relname`
+
+// sequencesAtOnce is the number of sequences that one statement reads, each of which takes a lock.
+const sequencesAtOnce = 100
+
+// addPositions adds statements that set the positions of all sequences.
+func (db *DB) addPositions(ctx context.Context, schema *source.Schema) error {
+	found, err := db.session.query(ctx, 2, allSequencesSQL)
+	if err != nil {
+		return db.session.failed(ctx, readingSchema, err)
+	}
+	var readable []*source.Sequence
+	for _, row := range found {
+		if string(row[1]) != "t" {
+			schema.Lacks = append(schema.Lacks, "the position of the sequence "+string(row[0])+", not to be read")
+			continue
+		}
+		readable = append(readable, &source.Sequence{Name: string(row[0])})
+	}
+	for some := range slices.Chunk(readable, sequencesAtOnce) {
+		if err := db.session.readSequences(ctx, some); err != nil {
+			return db.session.failed(ctx, readingSchema, err)
+		}
+	}
+	for _, s := range readable {
+		position, called := s.Last, "true"
+		if position == nil {
+			position, called = s.Next, "false"
+		}
+		if position == nil {
+			schema.Lacks = append(schema.Lacks, "the position of the sequence "+s.Name)
+			continue
+		}
+		schema.Statements = append(schema.Statements, source.Statement{After: true, SQL: fmt.Sprintf(
+			"SELECT pg_catalog.setval(%s, %d, %s)", literal(s.Name), *position, called)})
+	}
+	return nil
+}
+
+// literal returns a text as a constant of SQL.
+func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// populatedSQL lists the materialized views that have rows, as SQL.
+const populatedSQL = `
+SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'm' AND c.relispopulated AND ` + ofUsers + `
+	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'
+		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass)
+ORDER BY n.nspname, c.relname`
+
+// addRefreshes adds statements that fill the materialized views that have rows, in the order in which they are made: a
+// view is made after those that it reads.
+func (db *DB) addRefreshes(ctx context.Context, schema *source.Schema) error {
+	populated, err := db.session.list(ctx, populatedSQL)
+	if err != nil || len(populated) == 0 {
+		return db.session.failed(ctx, readingSchema, err)
+	}
+	const making = "CREATE MATERIALIZED VIEW "
+	var made []string
+	for _, statement := range schema.Statements {
+		rest, is := strings.CutPrefix(statement.SQL, making)
+		for _, name := range populated {
+			if is && (strings.HasPrefix(rest, name+" ") || strings.HasPrefix(rest, name+"\n")) {
+				made = append(made, name)
+			}
+		}
+	}
+	for _, name := range populated {
+		if !slices.Contains(made, name) {
+			made = append(made, name)
+		}
+	}
+	for _, name := range made {
+		refresh := source.Statement{After: true, SQL: "REFRESH MATERIALIZED VIEW " + name}
+		schema.Statements = append(schema.Statements, refresh)
+	}
+	return nil
+}

@@ -1,0 +1,171 @@
+package postgres_test
+
+import (
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/postgres"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// everything is a schema with every kind of object that tables need or have.
+const everything = `
+CREATE EXTENSION pg_trgm;
+CREATE SCHEMA "Shop";
+COMMENT ON SCHEMA "Shop" IS 'it''s; a shop';
+CREATE TYPE "Shop".mood AS ENUM ('sad', 'o;k', 'it''s');
+CREATE DOMAIN "Shop".price AS numeric(10,2) CHECK (VALUE >= 0) DEFAULT 0;
+CREATE TYPE "Shop".point AS (x int, y int);
+CREATE TYPE "Shop".span AS RANGE (subtype = float8);
+CREATE COLLATION "Shop"."Num" (provider = icu, locale = 'en');
+CREATE SEQUENCE "Shop".free START 7 INCREMENT 3;
+CREATE FUNCTION "Shop".double(i int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT i * 2; -- ' " $x$
+$$;
+CREATE FUNCTION "Shop".atomic(i int) RETURNS int LANGUAGE sql IMMUTABLE
+	BEGIN ATOMIC SELECT 1; SELECT CASE WHEN i > 0 THEN 1 ELSE 2 END; END;
+CREATE FUNCTION "Shop".log() RETURNS trigger LANGUAGE plpgsql AS $body$
+BEGIN
+	RAISE EXCEPTION 'the trigger must not fire while rows are loaded; $$';
+END $body$;
+CREATE PROCEDURE "Shop".act() LANGUAGE plpgsql AS 'BEGIN NULL; END';
+CREATE AGGREGATE "Shop".total(int) (sfunc = int4pl, stype = int, initcond = '0');
+CREATE TABLE "Shop".customers (
+	id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	name text COLLATE "Shop"."Num" NOT NULL, mood "Shop".mood DEFAULT 'o;k',
+	place "Shop".point, spans "Shop".span, doubled int GENERATED ALWAYS AS ("Shop".double(3)) STORED,
+	parent bigint REFERENCES "Shop".customers DEFERRABLE INITIALLY DEFERRED);
+CREATE TABLE "Shop".orders (
+	id int DEFAULT nextval('"Shop".free') PRIMARY KEY,
+	customer bigint NOT NULL REFERENCES "Shop".customers ON DELETE CASCADE,
+	price "Shop".price, due daterange, CHECK ("Shop".double(id) > 0), EXCLUDE USING gist (due WITH &&));
+ALTER TABLE "Shop".customers ADD COLUMN best int REFERENCES "Shop".orders;
+CREATE INDEX by_name ON "Shop".customers USING gin (name gin_trgm_ops);
+CREATE INDEX "by; price" ON "Shop".orders (price DESC) WHERE price > 1;
+CREATE UNLOGGED TABLE "Shop".cache (k text PRIMARY KEY, v jsonb) WITH (fillfactor = 70);
+CREATE TABLE "Shop".events (id int, day date, PRIMARY KEY (id, day)) PARTITION BY RANGE (day);
+CREATE TABLE "Shop".events_1 PARTITION OF "Shop".events FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+CREATE TABLE "Shop".events_2 PARTITION OF "Shop".events DEFAULT;
+CREATE INDEX by_day ON "Shop".events (day);
+CREATE STATISTICS "Shop".stat ON customer, price FROM "Shop".orders;
+COMMENT ON TABLE "Shop".orders IS E'a\nb; c';
+COMMENT ON COLUMN "Shop".orders.price IS 'the price';
+ALTER TABLE "Shop".orders REPLICA IDENTITY FULL, ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON "Shop".orders USING (price > 0);
+INSERT INTO "Shop".customers (name, place) VALUES ('a', '(1,2)'), ('b', NULL);
+INSERT INTO "Shop".orders (customer, price) VALUES (1, 5), (1, 7);
+UPDATE "Shop".customers SET best = 7, parent = 2 WHERE id = 1;
+SET CONSTRAINTS ALL IMMEDIATE;
+CREATE TRIGGER log BEFORE INSERT ON "Shop".customers FOR EACH ROW EXECUTE FUNCTION "Shop".log();
+CREATE RULE also AS ON UPDATE TO "Shop".cache DO ALSO (SELECT 1; SELECT 2);
+CREATE VIEW "Shop".rich AS SELECT c.id, c.name, sum(o.price) AS total FROM "Shop".customers c
+	JOIN "Shop".orders o ON o.customer = c.id GROUP BY c.id;
+CREATE MATERIALIZED VIEW public."m 2" AS SELECT * FROM "Shop".rich;
+CREATE MATERIALIZED VIEW public."m 1" AS SELECT count(*) FROM public."m 2";
+CREATE UNIQUE INDEX m_key ON public."m 2" (id);
+CREATE MATERIALIZED VIEW public.empty AS SELECT 1 AS a WITH NO DATA;
+CREATE PUBLICATION pub FOR TABLE "Shop".orders;
+REFRESH MATERIALIZED VIEW public."m 2";
+REFRESH MATERIALIZED VIEW public."m 1";
+SELECT nextval('"Shop".free')`
+
+// dump returns what pg_dump prints of the schema of a database, without the lines that are new each time.
+func dump(t *testing.T, database *testkit.PostgresDatabase) string {
+	t.Helper()
+	text, err := exec.Command("pg_dump", "--schema-only", "-d", database.ConnString()).Output()
+	if err != nil {
+		t.Fatal("pg_dump:", err)
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasPrefix(line, `\restrict`) && !strings.HasPrefix(line, `\unrestrict`) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// schemaOf returns the schema of a database.
+func schemaOf(t *testing.T, database *testkit.PostgresDatabase) *source.Schema {
+	t.Helper()
+	src, err := postgres.OpenSource(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := src.Schema(t.Context(), source.SchemaConfig{Grants: true})
+	if err := errors.Join(err, src.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// fillAll copies the rows of all tables by SQL of the server.
+func fillAll(t *testing.T, to, from *testkit.PostgresDatabase) {
+	t.Helper()
+	for _, table := range []string{
+		`"Shop".customers (id, name, mood, place, spans, parent, best)`, `"Shop".orders (id, customer, price, due)`,
+	} {
+		rows := from.Psql(t, "-c", "COPY "+table+" TO STDOUT")
+		cmd := to.PsqlCommand(t, "-c", "COPY "+table+" FROM STDIN")
+		cmd.Stdin = strings.NewReader(string(rows))
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+	}
+}
+
+// TestSchema makes a database again, and compares what pg_dump prints of both.
+func TestSchema(t *testing.T) {
+	server := testkit.Postgres(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	from.Exec(t, everything)
+	schema := schemaOf(t, from)
+	if len(schema.Lacks) > 0 {
+		t.Errorf("the schema lacks %q", schema.Lacks)
+	}
+	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := dst.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	restoration, err := dst.Restore(t.Context(), "a load", schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fillAll(t, to, from)
+	if err := restoration.Finish(t.Context(), 3); err != nil {
+		t.Fatal(err)
+	}
+	if want, got := dump(t, from), dump(t, to); want != got {
+		t.Errorf("the schema\n%s\nbecomes\n%s", want, got)
+	}
+	for _, query := range []string{
+		`SELECT last_value, is_called FROM "Shop".free`, `SELECT last_value, is_called FROM "Shop".customers_id_seq`,
+		`SELECT * FROM public."m 1"`, `SELECT * FROM public."m 2"`,
+		`SELECT relname, relispopulated FROM pg_class WHERE relkind = 'm' ORDER BY 1`,
+	} {
+		want, got := from.Query(t, query), to.Query(t, query)
+		if strings.Join(flat(want), "|") != strings.Join(flat(got), "|") {
+			t.Errorf("%s: %q becomes %q", query, want, got)
+		}
+	}
+}
+
+func flat(rows [][]string) (all []string) {
+	for _, row := range rows {
+		all = append(all, row...)
+	}
+	return all
+}
+
+var (
+	_ source.Schemer = (*postgres.Source)(nil)
+	_ sink.Restorer  = (*postgres.Sink)(nil)
+)

@@ -1,0 +1,64 @@
+package source
+
+import (
+	"context"
+	"errors"
+)
+
+// Schemer is implemented by sources that know what a database has beside the rows of its tables.
+type Schemer interface {
+	// Schema returns the schema of the whole database, in the transaction of the rows. No rows may be open. The error
+	// is a [*NoSchemaError] if the tables can be read, but the schema cannot.
+	Schema(ctx context.Context, config SchemaConfig) (*Schema, error)
+}
+
+// SchemaConfig says what belongs to a schema.
+type SchemaConfig struct {
+	// Grants adds who owns what, and who may do what with it. The roles must exist where the statements are run.
+	Grants bool
+}
+
+// Schema is what makes a database again, beside the rows of its tables: statements that are run before the rows are
+// there, and others that are run after that. Those of PostgreSQL make the tables too. In other systems, each table is
+// made by its [Definition], after the statements before.
+//
+// It is data, for JSON or any other encoding.
+type Schema struct {
+	Dialect Dialect `json:"dialect"`
+	By      string  `json:"by,omitempty"`     // who printed it, such as "pg_dump 17.2"; "" for the source itself
+	Tables  bool    `json:"tables,omitempty"` // whether statements make the tables
+
+	// Lacks names, for people, what the database has and the schema has not, such as "the subscription \"orders\"".
+	Lacks []string `json:"lacks,omitempty"`
+
+	Statements []Statement `json:"-"` // in order; there may be many thousands
+}
+
+// Statement is a statement of a schema.
+type Statement struct {
+	After bool   `json:"after,omitempty"` // it is run when the tables have their rows
+	SQL   string `json:"sql"`             // without a semicolon at its end
+}
+
+// MaxSchema is the most bytes that all statements of a schema have together. A schema of 100,000 tables has about half
+// of it.
+const MaxSchema = 256 << 20
+
+// ErrSchemaTooLarge is the error of a schema with more than [MaxSchema] bytes.
+var ErrSchemaTooLarge = errors.New("source: the schema is too large")
+
+// NoSchemaError says why a schema cannot be had, although the rows of the tables can.
+type NoSchemaError struct {
+	Reason string // for people, such as "pg_dump is not installed"
+	Hint   string // what to do about it, or ""
+	Err    error  // may be nil
+}
+
+func (e *NoSchemaError) Error() string {
+	if e.Err != nil {
+		return "source: no schema: " + e.Reason + ": " + e.Err.Error()
+	}
+	return "source: no schema: " + e.Reason
+}
+
+func (e *NoSchemaError) Unwrap() error { return e.Err }
