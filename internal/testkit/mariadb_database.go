@@ -50,13 +50,25 @@ func (db *MariaDBDatabase) Query(tb testing.TB, sql string) [][]string {
 // Client runs the command line client with additional arguments, such as "--raw", and returns its output.
 func (db *MariaDBDatabase) Client(tb testing.TB, args ...string) []byte {
 	tb.Helper()
-	path := mariaDBProgram("mariadb")
+	return db.run(tb, "mariadb", append(args, "--database="+db.Name)...)
+}
+
+// Dump returns what mariadb-dump prints of the schema, with all that it has beside the tables.
+func (db *MariaDBDatabase) Dump(tb testing.TB) string {
+	tb.Helper()
+	return string(db.run(tb, "mariadb-dump",
+		"--skip-comments", "--no-data", "--routines", "--events", "--triggers", db.Name))
+}
+
+// run runs a program of the client and returns its output.
+func (db *MariaDBDatabase) run(tb testing.TB, program string, args ...string) []byte {
+	tb.Helper()
+	path := mariaDBProgram(program)
 	if path == "" {
 		Missing(tb, "the client of MariaDB", "apt-get install mariadb-client, or the like")
 	}
 	options := []string{
 		"--no-defaults", "--socket=" + db.Server.SocketPath(), "--user=root", "--default-character-set=utf8mb4",
-		"--database=" + db.Name,
 	}
 	cmd := exec.Command(path, append(options, args...)...)
 	cmd.Env = append(os.Environ(), "MYSQL_PWD="+db.Server.config.Password)
@@ -65,7 +77,7 @@ func (db *MariaDBDatabase) Client(tb testing.TB, args ...string) []byte {
 		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, failed.Stderr)
 		}
-		tb.Fatal("mariadb:", err)
+		tb.Fatalf("%s: %v", program, err)
 	}
 	return output
 }

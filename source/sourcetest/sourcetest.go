@@ -135,6 +135,7 @@ var parts = []struct {
 	{"Define", testDefine, nil},
 	{"DefineRefused", testDefineRefused, nil},
 	{"DefineOpen", testDefineOpen, nil},
+	{"Schema", testSchema, nil},
 	{"Size", testSize, nil},
 	{"Divide", testDivide, divides},
 	{"DivideRefused", testDivideRefused, divides},
