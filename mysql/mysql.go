@@ -86,6 +86,26 @@
 // A connection holds a buffer of 256 KiB, and one row at a time. The driver allocates once for each value, and twice
 // for a time, since it returns values as interfaces.
 //
+// # The schema of a database
+//
+// [Source.Schema] returns what the opened database has beside its tables, as SHOW CREATE prints it: the sequences of
+// MariaDB and defaults that draw from them; functions, procedures and packages; views; triggers; events. What is run
+// with another SQL mode, character set, collation or time zone has a SET SESSION before it. DEFINER is left out unless
+// the rights go along, so who runs the statements is the definer. MariaDB prints the name of the database in some views
+// and defaults. It is left out too, but not in the texts of functions, procedures, triggers and events, which are as
+// their authors have written them. These texts are not changed, but have other bytes if they have more than ASCII and
+// were written in another character set than UTF-8. What the user may not see is in Lacks; of triggers and events, the
+// server then does not even say whether there are any. A view whose tables are gone is in the schema, and fails where
+// it is run. Users and their rights are not part of a database.
+//
+// [Sink.Restore] makes the sequences, and Finish the rest, each statement by itself, over one connection. It takes only
+// such statements, none of which makes anything in another database. A statement that fails is tried again as long as
+// others succeed. The server commits each, so the table culvert_restore says which are begun and done, and
+// culvert_restore_ledger which rows are there; both are dropped at the end. For a function that was made with another
+// collation of the database, the database gets this one for a moment. Triggers do not fire for the rows, and events are
+// enabled as they were. The schema must come from a trusted source: what it makes runs with the rights of the user, or
+// of others.
+//
 // # Filling: one transaction
 //
 // A table is filled in one transaction, which has one connection, so there is one loader. All rows are in the table
@@ -153,12 +173,12 @@ import (
 )
 
 // Source reads a database in one read-only transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Describer], [source.Definer], [source.Parter] and [source.PartialSnapshotter]. It must be
-// used by one goroutine at a time.
+// [source.Omitter], [source.Describer], [source.Definer], [source.Schemer], [source.Parter] and
+// [source.PartialSnapshotter]. It must be used by one goroutine at a time.
 type Source = read.DB
 
-// Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner] and [sink.Analyzer]. It must be used by one
-// goroutine at a time.
+// Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner], [sink.Restorer] and [sink.Analyzer]. It must
+// be used by one goroutine at a time.
 type Sink = fill.DB
 
 // ConnectError is the error of a server that cannot be reached, or that refuses a user, a password or a database. It

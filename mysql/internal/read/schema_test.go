@@ -1,0 +1,99 @@
+package read_test
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/internal/testkit"
+	"culvert/source"
+)
+
+// schemaOf returns the schema of a database as a user reads it.
+func schemaOf(t *testing.T, url string, config source.SchemaConfig) *source.Schema {
+	t.Helper()
+	s, err := open(t, url).Schema(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestSchemaLacks reads the schema as a user who may not see all of it.
+func TestSchemaLacks(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	for _, sql := range []string{
+		"CREATE TABLE x (id int)", "CREATE VIEW v AS SELECT * FROM x", "CREATE FUNCTION f() RETURNS int RETURN 1",
+		"CREATE TRIGGER t BEFORE INSERT ON x FOR EACH ROW SET @x = 1",
+		"CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO SET @x = 1",
+		"CREATE TABLE parts (id int) ENGINE=MyISAM", "CREATE TABLE merged (id int) ENGINE=MERGE UNION=(parts)",
+		"CREATE SEQUENCE s", "CREATE TABLE n (a int DEFAULT (NEXTVAL(s) + 1))",
+		"CREATE USER 'reader of " + database.Name + "'@localhost",
+		"GRANT SELECT, EXECUTE ON " + database.Name + ".* TO 'reader of " + database.Name + "'@localhost",
+	} {
+		database.Exec(t, sql)
+	}
+	t.Cleanup(func() { database.Exec(t, "DROP USER 'reader of "+database.Name+"'@localhost") })
+	always := []string{
+		`the MERGE table "merged", whose rows are those of other tables`,
+		"the default (nextval(`" + database.Name + "`.`s`) + 1) of column \"a\" of table \"n\"",
+	}
+	if s := schemaOf(t, database.URL(), source.SchemaConfig{}); !slices.Equal(s.Lacks, always) {
+		t.Errorf("the schema lacks %q", s.Lacks)
+	}
+	reader := strings.Replace(database.URL(), "root@", url.PathEscape("reader of "+database.Name)+"@", 1)
+	s := schemaOf(t, reader, source.SchemaConfig{})
+	want := slices.Concat(always, []string{
+		`the function "f", whose text this user may not see`,
+		`the view "v", which this user may not see`, "triggers, if there are any: this user may not see them",
+		"events, if there are any: this user may not see them",
+	})
+	if !slices.Equal(s.Lacks, want) {
+		t.Errorf("the schema lacks %q,\nwant %q", s.Lacks, want)
+	}
+	if statements := []source.Statement{
+		{SQL: "CREATE SEQUENCE `s` start with 1 minvalue 1 maxvalue 9223372036854775806 increment by 1 " +
+			"cache 1000 nocycle ENGINE=InnoDB"},
+		{After: true, SQL: "DO SETVAL(`s`, 1, 0, 0)"},
+	}; !slices.Equal(s.Statements, statements) {
+		t.Errorf("the schema has %+v", s.Statements)
+	}
+	database.Exec(t, "GRANT TRIGGER, EVENT, SHOW VIEW ON "+database.Name+".* TO 'reader of "+database.Name+
+		"'@localhost")
+	if s := schemaOf(t, reader, source.SchemaConfig{}); !slices.Equal(s.Lacks, want[:3]) {
+		t.Errorf("with more rights, the schema lacks %q", s.Lacks)
+	}
+}
+
+// TestSchemaGrants has DEFINER only if that is asked for.
+func TestSchemaGrants(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE DEFINER='no one'@'%' VIEW v AS SELECT 'DEFINER=`a`@`b` ' AS d")
+	database.Exec(t, "CREATE SEQUENCE s; CREATE DEFINER='no one'@'%' VIEW drawing AS SELECT NEXTVAL(s) AS n")
+	for grants, definer := range map[bool]string{true: "DEFINER=`no one`@`%` ", false: ""} {
+		s := schemaOf(t, database.URL(), source.SchemaConfig{Grants: grants})
+		begin := "CREATE ALGORITHM=UNDEFINED " + definer + "SQL SECURITY DEFINER "
+		for _, sql := range []string{
+			begin + "VIEW `v` AS select 'DEFINER=`a`@`b` ' AS `d`",
+			begin + "VIEW `drawing` AS select nextval(`s`) AS `n`",
+		} {
+			if !slices.Contains(s.Statements, source.Statement{After: true, SQL: sql}) {
+				t.Errorf("the schema has %+v, and not %s", s.Statements, sql)
+			}
+		}
+		if slices.Contains(s.Lacks, "the rights of users") != grants {
+			t.Errorf("the schema lacks %q", s.Lacks)
+		}
+	}
+}
+
+func TestSchemaOfNoDatabase(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	src := open(t, strings.Replace(database.URL(), "/"+database.Name, "/", 1))
+	_, err := src.Schema(t.Context(), source.SchemaConfig{})
+	if without, is := errors.AsType[*source.NoSchemaError](err); !is || without.Hint == "" {
+		t.Errorf("got %v", err)
+	}
+}
