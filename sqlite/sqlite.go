@@ -47,6 +47,18 @@
 // 2 MB and the largest value of the table. A query that sorts more rows than fit in the cache uses an unnamed file in
 // the system's directory for temporary files, encrypted with a random key that is only in memory.
 //
+// # The schema of a database
+//
+// [Source.Schema] returns what a file has beside its tables, in an order that works: views; FTS5 tables whose content
+// is a view; the settings of FTS5 tables; triggers; user_version and application_id. All of it follows the rows, so no
+// trigger fires for them. A view whose tables are gone is part of it, since SQLite looks at a view when it is read.
+// Lacks has the virtual tables that cannot be made: those of modules that are not here, and FTS5 tables without
+// content. The page size, the encoding, the journal mode and the statistics of ANALYZE are no part of it.
+//
+// [Sink.Restore] and Finish run these statements, and no others, in one transaction each. The table culvert_restore
+// says what is done, and culvert_restore_ledger which rows are there; both are dropped at the end. The schema must come
+// from a trusted source: triggers and views run what they say.
+//
 // # Filling: one transaction
 //
 // SQLite has one writer at a time, so there is one loader. It adds the rows with prepared statements, in one
@@ -106,12 +118,12 @@ import (
 )
 
 // Source reads a database file in one read transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Describer], [source.Definer] and [source.Parter]. It must be used by one goroutine at a
-// time.
+// [source.Omitter], [source.Describer], [source.Definer], [source.Schemer] and [source.Parter]. It must be used by one
+// goroutine at a time.
 type Source = read.DB
 
-// Sink fills the tables of a database file. It is a [sink.Sink] and a [sink.Analyzer]. It must be used by one goroutine
-// at a time.
+// Sink fills the tables of a database file. It is a [sink.Sink], a [sink.Restorer] and a [sink.Analyzer]. It must be
+// used by one goroutine at a time.
 type Sink = fill.DB
 
 var (

@@ -189,7 +189,7 @@ func (db *DB) Omitted(ctx context.Context, schema string) (_ []string, err error
 	if _, err := db.Tables(ctx, schema); err != nil {
 		return nil, err
 	}
-	virtuals, err := db.omittedVirtuals(ctx)
+	virtuals, err := db.omittedVirtuals(ctx, false)
 	if err != nil {
 		return nil, err
 	}
@@ -205,8 +205,8 @@ WHERE type = 'view' OR type = 'trigger' AND EXISTS (
 UNION ALL SELECT 'the user_version ' || user_version FROM pragma_user_version WHERE user_version <> 0
 UNION ALL SELECT 'the application_id ' || application_id FROM pragma_application_id WHERE application_id <> 0`
 
-// omittedVirtuals names virtual tables.
-func (db *DB) omittedVirtuals(ctx context.Context) (omitted []string, err error) {
+// omittedVirtuals names virtual tables, or those that a schema lacks too.
+func (db *DB) omittedVirtuals(ctx context.Context, bySchema bool) (omitted []string, err error) {
 	all, err := db.virtuals(ctx)
 	for _, v := range all {
 		readable, err := db.readable(ctx, v)
@@ -221,31 +221,37 @@ func (db *DB) omittedVirtuals(ctx context.Context) (omitted []string, err error)
 		case outside && content == "":
 			omitted = append(omitted, named+", which keeps no texts")
 		case outside:
-			if own, err := db.ordinary(ctx, content); err != nil {
+			own, err := db.ordinary(ctx, content)
+			if err == nil && own == "" && bySchema {
+				own, err = db.viewNamed(ctx, content)
+			}
+			if err != nil {
 				return nil, err
-			} else if own == "" {
+			}
+			if own == "" {
 				omitted = append(omitted, named+fmt.Sprintf(", since its content %q is no table", content))
 			}
 		case !v.isData():
 			omitted = append(omitted, named)
 		}
-		if set, err := db.isSet(ctx, v); err != nil {
+		if set, err := db.settings(ctx, v); err != nil {
 			return nil, err
-		} else if set && readable {
+		} else if len(set) > 0 && readable && !bySchema {
 			omitted = append(omitted, fmt.Sprintf("the settings of the virtual table %q", v.name))
 		}
 	}
 	return omitted, err
 }
 
-// isSet reports whether an FTS5 table has settings that its definition does not have, such as its rank.
-func (db *DB) isSet(ctx context.Context, v *virtual) (bool, error) {
-	settings, err := db.ordinary(ctx, v.name+"_config")
-	if err != nil || v.module != "fts5" || settings == "" {
-		return false, err
+// settings returns the settings of an FTS5 table that its definition does not have, such as its rank, each as two
+// values in SQL.
+func (db *DB) settings(ctx context.Context, v *virtual) ([]string, error) {
+	table, err := db.ordinary(ctx, v.name+"_config")
+	if err != nil || v.module != "fts5" || table == "" {
+		return nil, err
 	}
-	set, err := db.texts(ctx, "SELECT k FROM main."+sqlite3.QuoteIdentifier(settings)+" WHERE k <> 'version'")
-	return len(set) > 0, err
+	return db.texts(ctx, "SELECT quote(k) || ', ' || quote(v) FROM main."+sqlite3.QuoteIdentifier(table)+
+		" WHERE k <> 'version' ORDER BY k")
 }
 
 // ordinary returns the name of a table that is not virtual as the database writes it, or "".

@@ -1,0 +1,104 @@
+package read
+
+import (
+	"context"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/source"
+)
+
+var _ source.Schemer = (*DB)(nil)
+
+// Schema returns what a database file has beside its tables: views, FTS5 tables whose content is a view, the settings
+// of FTS5 tables, triggers, and the numbers that programs keep in the header of the file. All of it follows the rows.
+// SQLite has no rights.
+func (db *DB) Schema(ctx context.Context, _ source.SchemaConfig) (_ *source.Schema, err error) {
+	defer db.catch(&err)
+	s := &source.Schema{Dialect: source.SQLite}
+	if s.Lacks, err = db.omittedVirtuals(ctx, true); err != nil {
+		return nil, err
+	}
+	size := 0
+	for _, part := range []func(context.Context) ([]string, error){
+		func(ctx context.Context) ([]string, error) { return db.texts(ctx, viewsSQL) },
+		db.textIndexesOfViews,
+		db.settingsOfTexts,
+		func(ctx context.Context) ([]string, error) { return db.texts(ctx, triggersSQL) },
+	} {
+		all, err := part(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, sql := range all {
+			if size += len(sql); size > source.MaxSchema {
+				return nil, source.ErrSchemaTooLarge
+			}
+			s.Statements = append(s.Statements, source.Statement{After: true, SQL: sql})
+		}
+	}
+	return s, nil
+}
+
+// viewsSQL and triggersSQL return statements in the order in which they were run.
+const (
+	viewsSQL    = "SELECT sql FROM main.sqlite_schema WHERE type = 'view' ORDER BY rowid"
+	triggersSQL = `
+SELECT * FROM (SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid)
+UNION ALL SELECT 'PRAGMA user_version = ' || user_version FROM pragma_user_version WHERE user_version <> 0
+UNION ALL SELECT 'PRAGMA application_id = ' || application_id FROM pragma_application_id WHERE application_id <> 0`
+)
+
+// viewNamed returns the name of a view as the database writes it, or "".
+func (db *DB) viewNamed(ctx context.Context, name string) (string, error) {
+	found, err := db.texts(ctx,
+		"SELECT name FROM main.sqlite_schema WHERE type = 'view' AND name = ? COLLATE NOCASE", name)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// textIndexesOfViews returns what makes and fills the FTS5 tables whose content is a view.
+func (db *DB) textIndexesOfViews(ctx context.Context) (statements []string, err error) {
+	all, err := db.virtuals(ctx)
+	for _, v := range all {
+		content, outside := v.content()
+		if !outside || content == "" {
+			continue
+		}
+		view, err := db.viewNamed(ctx, content)
+		if err != nil {
+			return nil, err
+		}
+		if view == "" {
+			continue
+		}
+		made, err := db.texts(ctx, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", v.name)
+		if err != nil {
+			return nil, err
+		}
+		name := sqlite3.QuoteIdentifier(v.name)
+		statements = append(statements, made[0], "INSERT INTO main."+name+" ("+name+") VALUES ('rebuild')")
+	}
+	return statements, err
+}
+
+// settingsOfTexts returns what makes the settings of FTS5 tables.
+func (db *DB) settingsOfTexts(ctx context.Context) (statements []string, err error) {
+	all, err := db.virtuals(ctx)
+	for _, v := range all {
+		if content, outside := v.content(); outside && content == "" {
+			continue
+		}
+		set, err := db.settings(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		name := sqlite3.QuoteIdentifier(v.name)
+		for _, values := range set {
+			statements = append(statements, "INSERT INTO main."+name+" ("+name+", rank) VALUES ("+values+")")
+		}
+	}
+	return statements, err
+}
