@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"culvert/export"
 	"culvert/sink"
@@ -44,7 +46,8 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	if len(names) > 0 && !p.SchemaOnly && !r.Filled() {
 		each := p.ofDatabase(schema)
 		each.Filling.Ledger = r.Ledger()
-		if all, err = each.Directory(ctx, dst, from, names); err != nil {
+		all, err = each.Directory(ctx, dst, from, names)
+		if madeLater(all); err != nil {
 			return all, err
 		}
 	}
@@ -73,7 +76,8 @@ func (p *Plan) CopyDatabase(
 	var all []Stats
 	if len(tables) > 0 && !p.SchemaOnly && !r.Filled() {
 		each := p.ofDatabase(schema)
-		if all, err = each.CopyTables(ctx, dst, src, tables); err != nil {
+		all, err = each.CopyTables(ctx, dst, src, tables)
+		if madeLater(all); err != nil {
 			return all, err
 		}
 	}
@@ -88,6 +92,15 @@ func (p *Plan) ofDatabase(schema *source.Schema) *Plan {
 		each.Filling.Existing = sink.Truncate
 	}
 	return &each
+}
+
+// madeLater takes back that tables were made without what the schema makes after the rows.
+func madeLater(all []Stats) {
+	for i := range all {
+		all[i].Omitted = slices.DeleteFunc(slices.Clone(all[i].Omitted), func(name string) bool {
+			return strings.HasPrefix(name, "the trigger ") || strings.HasPrefix(name, "the default nextval(")
+		})
+	}
 }
 
 func restore(ctx context.Context, dst sink.Sink, schema *source.Schema, load string) (sink.Restoration, error) {

@@ -2,10 +2,11 @@ package fill
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -17,28 +18,34 @@ import (
 var _ sink.Restorer = (*DB)(nil)
 
 // restoring is the schema in which a restoration keeps what it has done: a row for each statement that comes after the
-// rows, one of the place begun, and one of the place filled when all rows are there. It is dropped at the end.
+// rows, one for begun, and one for filled when all rows are there. It is dropped at the end. A statement is known by
+// its hash, since a copy that is repeated may find others before it.
 const restoring = "culvert_restore"
 
-// Places that are those of no statement.
+// These are recorded like the hashes of statements.
 const (
-	begun  = -1
-	filled = -2
+	begun  = "begun"
+	filled = "filled"
 )
+
+func hashOf(sql string) string {
+	sum := sha256.Sum256([]byte(sql))
+	return hex.EncodeToString(sum[:])
+}
 
 const makeRestoringSQL = `CREATE SCHEMA ` + restoring + `;
 COMMENT ON SCHEMA ` + restoring + ` IS 'a load of culvert that has not ended; it is removed when the load ends';
-CREATE TABLE ` + restoring + `.statements (load text NOT NULL, place integer NOT NULL, PRIMARY KEY (load, place))`
+CREATE TABLE ` + restoring + `.statements (load text NOT NULL, hash text NOT NULL, PRIMARY KEY (load, hash))`
 
-// recordSQL records that the statement $2 of the load $1 was run.
-const recordSQL = `INSERT INTO ` + restoring + `.statements (load, place) VALUES ($1, $2::pg_catalog.int4)`
+// recordSQL records that the statement with the hash $2 of the load $1 was run.
+const recordSQL = `INSERT INTO ` + restoring + `.statements (load, hash) VALUES ($1, $2)`
 
 // restoration is a database that is made again.
 type restoration struct {
 	db         *DB
 	load       string
 	statements []source.Statement
-	done       map[int]bool // the places of statements
+	done       map[string]bool // by hash
 }
 
 // Restores reports whether the schema is one of PostgreSQL.
@@ -73,7 +80,7 @@ func (db *DB) Restore(ctx context.Context, load string, s *source.Schema) (sink.
 // find reports whether the load has begun, and reads what was done.
 func (r *restoration) find(ctx context.Context) (bool, error) {
 	s := r.db.session
-	r.done = map[int]bool{}
+	r.done = map[string]bool{}
 	// Of two that begin at the same time, one waits here for the other.
 	if err := s.exec(ctx, "SELECT pg_catalog.pg_advisory_xact_lock("+ledgerLock+")"); err != nil {
 		return false, s.failed(ctx, "waiting for other loads", err)
@@ -81,7 +88,7 @@ func (r *restoration) find(ctx context.Context) (bool, error) {
 	if exists, err := s.knows(ctx, restoring+".statements"); err != nil || !exists {
 		return false, err
 	}
-	result := s.params(ctx, "SELECT load, place FROM "+restoring+".statements")
+	result := s.params(ctx, "SELECT load, hash FROM "+restoring+".statements")
 	if result.Err != nil {
 		return false, s.failed(ctx, "reading "+restoring+".statements", result.Err)
 	}
@@ -89,11 +96,7 @@ func (r *restoration) find(ctx context.Context) (bool, error) {
 		if string(row[0]) != r.load {
 			return false, fmt.Errorf("postgres: %w: %s", sink.ErrOtherRestore, row[0])
 		}
-		place, err := strconv.Atoi(string(row[1]))
-		if err != nil {
-			return false, errAnswer
-		}
-		r.done[place] = true
+		r.done[string(row[1])] = true
 	}
 	return true, nil
 }
@@ -110,7 +113,7 @@ func (r *restoration) before(ctx context.Context) error {
 	if err := s.exec(ctx, makeRestoringSQL); err != nil {
 		return s.failed(ctx, "making the schema "+restoring, err)
 	}
-	if err := s.params(ctx, recordSQL, r.load, strconv.Itoa(begun)).Err; err != nil {
+	if err := s.params(ctx, recordSQL, r.load, begun).Err; err != nil {
 		return s.failed(ctx, "recording the load", err)
 	}
 	if err := s.exec(ctx, pgdump.Settings); err != nil {
@@ -188,7 +191,7 @@ func (r *restoration) steps() (steps [][][]int) {
 	groups := map[string]int{} // of the last step, by table; nil if it has one group
 	for place, one := range r.statements {
 		switch match := ofTable.FindStringSubmatch(one.SQL); {
-		case !one.After || r.done[place]:
+		case !one.After || r.done[hashOf(one.SQL)]:
 		case isComment.MatchString(one.SQL):
 			comments = append(comments, place)
 		case match == nil && (groups != nil || len(steps) == 0):
@@ -226,7 +229,7 @@ func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 		return err
 	}
 	if !r.Filled() {
-		if err := r.db.session.params(ctx, recordSQL, r.load, strconv.Itoa(filled)).Err; err != nil {
+		if err := r.db.session.params(ctx, recordSQL, r.load, filled).Err; err != nil {
 			return r.db.session.failed(ctx, "recording that the rows are there", err)
 		}
 		if err := r.db.session.commit(ctx, r.db.config); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -93,8 +92,9 @@ func (r *restoration) run(ctx context.Context, s *session, places []int) (errs [
 		pipeline := s.conn.StartPipeline(ctx)
 		for _, place := range some {
 			pipeline.SendQueryParams(stepSettingsSQL, nil, nil, nil, nil)
-			pipeline.SendQueryParams(recordSQL, [][]byte{[]byte(r.load), []byte(strconv.Itoa(place))}, nil, nil, nil)
-			pipeline.SendQueryParams(r.statements[place].SQL, nil, nil, nil, nil)
+			sql := r.statements[place].SQL
+			pipeline.SendQueryParams(recordSQL, [][]byte{[]byte(r.load), []byte(hashOf(sql))}, nil, nil, nil)
+			pipeline.SendQueryParams(sql, nil, nil, nil, nil)
 			pipeline.SendPipelineSync()
 		}
 		err := pipeline.Flush()

@@ -26,12 +26,11 @@ var foreignFlags = []struct {
 		"name the tables that are wanted, in place of --all",
 	},
 	{
-		[]string{"schema-only", "no-data"},
+		[]string{"no-data"},
 		[]string{"export", "copy", "load"},
-		"definitions go with the rows; to write them alone: pg_dump --schema-only, or mysqldump --no-data",
+		"to make a whole database of PostgreSQL without its rows: --schema-only",
 	},
-	{[]string{"data-only"}, []string{"load", "copy"}, "only rows are loaded, unless --create is given"},
-	{[]string{"data-only"}, []string{"export"}, "load takes only the rows of an export, unless --create is given"},
+	{[]string{"data-only"}, []string{"copy"}, "only rows are copied, unless --create is given"},
 	{[]string{"clean"}, []string{"load", "copy"}, "to replace the rows of a table: --truncate, or --swap"},
 	{[]string{"table"}, []string{"export", "load", "copy"}, "tables are arguments, without a flag"},
 	{

@@ -35,7 +35,7 @@ type schemaReport struct {
 
 // summary is a part of the line that sums up the export.
 func (r *schemaReport) summary() string {
-	if r == nil {
+	if r == nil || r.Statements == 0 {
 		return ""
 	}
 	return fmt.Sprintf("schema of %s, ", ui.Several(int64(r.Statements), "statement"))
@@ -65,6 +65,9 @@ func (e *request) readSchema(ctx context.Context, a *command.App, src source.Sou
 	schema, err := schemer.Schema(ctx, source.SchemaConfig{Grants: o.grants})
 	none, is := errors.AsType[*source.NoSchemaError](err)
 	switch {
+	case err == nil && o.schemaOnly && !schema.Tables:
+		return nil, command.WithHint(command.Usagef("--schema-only is for PostgreSQL"),
+			"in other systems the definitions of tables go with their rows: leave out --schema-only")
 	case err == nil:
 		e.plan.Schema = schema
 		return schema.Lacks, nil

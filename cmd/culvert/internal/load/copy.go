@@ -40,7 +40,10 @@ func NewCopy(a *command.App) *cobra.Command {
 				c.omitted = &r.Omitted
 				err = c.run(cmd.Context(), args, func(ctx context.Context, tables []load.Names) error {
 					if c.schema != nil {
-						c.previewDatabase(r, tables)
+						r.addSchema(c.schema)
+					}
+					if c.schema != nil && c.schema.Tables {
+						c.previewRows(r, tables)
 						return nil
 					}
 					planned, err := c.plan.PreviewTables(ctx, c.dst, c.src, tables)

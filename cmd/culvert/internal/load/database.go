@@ -31,6 +31,8 @@ func (l *loading) makesDatabase(db sink.Sink, m *manifest.Manifest) (bool, error
 		return false, nil
 	case l.o.schemaOnly && len(l.tables) > 0:
 		return false, command.Usagef("--schema-only makes the whole database, so no TABLE can be given")
+	case l.o.schemaOnly && m.Schema != nil && !m.Schema.Tables:
+		return false, errSchemaOnly
 	case m.Schema != nil && is && restorer.Restores(m.Schema.Dialect):
 		return true, nil
 	case !l.o.schemaOnly:
@@ -43,6 +45,9 @@ func (l *loading) makesDatabase(db sink.Sink, m *manifest.Manifest) (bool, error
 	return false, command.WithHint(fmt.Errorf("the schema is one of %s", m.Schema.Dialect),
 		"the tables can be made in other systems: --create")
 }
+
+var errSchemaOnly = command.WithHint(command.Usagef("--schema-only is for PostgreSQL"),
+	"in other systems the definitions of tables go with their rows: --create")
 
 // whole loads a whole database.
 func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error {
@@ -74,7 +79,7 @@ func (r *work) reportDatabase(jobs int, all []load.Stats, of int, err error) {
 // reportSchema reports what has become of the schema, and which statements have failed.
 func (r *work) reportSchema(report *SchemaReport, err error) {
 	r.r.Schema = report
-	if err == nil {
+	if err == nil && report.Before+report.After > 0 {
 		r.w.Summary += fmt.Sprintf("schema of %s, ", ui.Several(int64(report.Before+report.After), "statement"))
 	}
 	failed, is := errors.AsType[*sink.StatementsError](err)
@@ -118,13 +123,17 @@ func withRestoreHints(err error) error {
 }
 
 // whole reports what loading a whole database would run.
-func (p *preview) whole(ctx context.Context, _ sink.Sink, at *argument.Location, from *export.Directory) error {
+func (p *preview) whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error {
 	schema, err := from.Schema(ctx)
 	if err != nil {
 		return err
 	}
 	p.r.addSchema(schema)
-	if p.plan.SchemaOnly {
+	*p.omitted = schema.Lacks
+	switch {
+	case !schema.Tables:
+		return p.directory(ctx, db, at, from)
+	case p.plan.SchemaOnly:
 		return nil
 	}
 	for i := range from.Manifest.Tables {
@@ -164,6 +173,9 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 	if err != nil {
 		return err
 	}
+	if c.o.schemaOnly && !schema.Tables {
+		return errSchemaOnly
+	}
 	c.schema, *omitted = schema, schema.Lacks
 	return nil
 }
@@ -176,9 +188,8 @@ func (c *copying) copyAll(ctx context.Context, tables []load.Names) ([]load.Stat
 	return c.plan.CopyDatabase(ctx, c.dst, c.src, c.schema, tables)
 }
 
-// previewDatabase reports what copying a whole database would run.
-func (c *copying) previewDatabase(r *PlanReport, tables []load.Names) {
-	r.addSchema(c.schema)
+// previewRows reports what would become of tables that the schema makes.
+func (c *copying) previewRows(r *PlanReport, tables []load.Names) {
 	for _, table := range tables {
 		if c.plan.SchemaOnly {
 			break
@@ -203,7 +214,6 @@ func newSchemaReport(s *source.Schema) *SchemaReport {
 
 // addSchema adds the statements of a schema, as they are.
 func (r *PlanReport) addSchema(schema *source.Schema) {
-	r.Omitted = schema.Lacks
 	for _, one := range schema.Statements {
 		if one.After {
 			r.After = append(r.After, one.SQL)
