@@ -54,7 +54,7 @@ func FileNames(tables []string, extension string) []string {
 		base := fileName(table)
 		name := base + extension
 		n := max(1, last[caseless(base)])
-		for taken[caseless(name)] || isSchemaName(name) {
+		for taken[caseless(name)] || IsSchemaName(name) {
 			n++
 			name = base + "-" + strconv.Itoa(n) + extension
 		}

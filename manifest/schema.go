@@ -28,8 +28,8 @@ type Schema struct {
 // SchemaName is the name of the file of a schema, before the extensions of compression and encryption.
 const SchemaName = "schema.json"
 
-// isSchemaName reports whether a file may be that of a schema.
-func isSchemaName(name string) bool {
+// IsSchemaName reports whether a file may be that of a schema.
+func IsSchemaName(name string) bool {
 	name, _ = strings.CutSuffix(caseless(name), ".age")
 	for _, extension := range []string{".zst", ".gz"} {
 		name, _ = strings.CutSuffix(name, extension)
@@ -58,7 +58,7 @@ func (s *Schema) check() error {
 	switch {
 	case s.Dialect == "":
 		return errors.New("has no dialect")
-	case !isSchemaName(s.File) || strings.ToLower(s.File) != s.File:
+	case !IsSchemaName(s.File) || strings.ToLower(s.File) != s.File:
 		return fmt.Errorf("is in a file %q, which is not named as one", s.File)
 	case s.Before < 0, s.After < 0, s.TextBytes < 0, s.FileBytes < 0:
 		return errors.New("has a number below zero")

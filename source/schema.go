@@ -18,6 +18,21 @@ type SchemaConfig struct {
 	Grants bool
 }
 
+// SchemaOf returns the schema of a source, or a [*NoSchemaError] if it is not a [Schemer]. What it lacks is bounded as by
+// [Omitted].
+func SchemaOf(ctx context.Context, s Source, config SchemaConfig) (*Schema, error) {
+	schemer, ok := s.(Schemer)
+	if !ok {
+		return nil, &NoSchemaError{Reason: "the source has none"}
+	}
+	schema, err := schemer.Schema(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	schema.Lacks = boundOmitted(schema.Lacks)
+	return schema, nil
+}
+
 // Schema is what makes a database again, beside the rows of its tables: statements that are run before the rows are
 // there, and others that are run after that. Those of PostgreSQL make the tables too. In other systems, each table is
 // made by its [Definition], after the statements before.

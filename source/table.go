@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Selection is a part of a table. The zero value is the whole table.
@@ -60,25 +61,25 @@ func Omitted(ctx context.Context, s Source, schemas ...string) (omitted []string
 	if !ok {
 		return nil, nil
 	}
-	more, size := 0, 0
 	for _, schema := range schemas {
 		all, err := omitter.Omitted(ctx, schema)
 		if err != nil {
 			return nil, err
 		}
-		for _, one := range all {
-			if more > 0 || len(omitted) == MaxOmitted || size+len(one) > MaxOmittedSize {
-				more++
-				continue
-			}
-			omitted = append(omitted, one)
-			size += len(one)
+		omitted = append(omitted, all...)
+	}
+	return boundOmitted(omitted), nil
+}
+
+// boundOmitted returns the first texts, up to [MaxOmitted] and [MaxOmittedSize], and how many more there are.
+func boundOmitted(all []string) []string {
+	size := 0
+	for i, one := range all {
+		if size += len(one); i == MaxOmitted || size > MaxOmittedSize {
+			return append(slices.Clip(all[:i]), fmt.Sprintf("%d more", len(all)-i))
 		}
 	}
-	if more > 0 {
-		omitted = append(omitted, fmt.Sprintf("%d more", more))
-	}
-	return omitted, nil
+	return all
 }
 
 // Describer is implemented by sources that can describe the state of the database that they read.

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"culvert/manifest"
 	"culvert/source"
 )
 
@@ -27,6 +28,12 @@ func (o *operation) begin(ctx context.Context) (err error) {
 	if len(o.note.Tables) == 0 {
 		return errors.New("workers: no tables")
 	}
+	plan := *c.Output.Plan
+	if c.Schema != nil {
+		if plan.Schema, err = c.Schema(ctx, o.src); err != nil {
+			return err
+		}
+	}
 	if c.Omitted != nil {
 		if o.note.Omitted, err = c.Omitted(ctx, o.src); err != nil {
 			return err
@@ -41,6 +48,11 @@ func (o *operation) begin(ctx context.Context) (err error) {
 	if err := o.clear(ctx); err != nil {
 		return err
 	}
+	var m manifest.Manifest
+	if err := plan.WriteSchema(ctx, c.Output.Place, &m); err != nil {
+		return err
+	}
+	o.note.Schema = m.Schema
 	return o.job.Create(ctx, jobKey, encode(o.note))
 }
 

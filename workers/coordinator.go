@@ -44,6 +44,10 @@ type Coordinator struct {
 	// Omitted returns what the tables leave out, for the manifest. It is called after Tables. It may be nil.
 	Omitted func(ctx context.Context, src source.Source) ([]string, error)
 
+	// Schema returns what makes the whole database again, for a file of its own, or nil. It is called after Tables, and
+	// before Omitted, in the snapshot of the job. It may be nil.
+	Schema func(ctx context.Context, src source.Source) (*source.Schema, error)
+
 	// MaxSessions is how many connections to the database all workers together may have. Zero means any number. The
 	// coordinator has one more. It is at most [MostSessions], since each of these connections has a key in the queue.
 	MaxSessions int

@@ -18,7 +18,7 @@ import (
 func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 	plan := o.c.Output.Plan
 	m := plan.NewManifest(o.note.Description)
-	m.Run, m.Begun, m.Omitted = o.note.Run, o.note.Begun, o.note.Omitted
+	m.Run, m.Begun, m.Omitted, m.Schema = o.note.Run, o.note.Begun, o.note.Omitted, o.note.Schema
 	keep := map[string]int64{}
 	var first source.Snapshot
 	for i := range o.tables {

@@ -38,6 +38,7 @@ type jobNote struct {
 	Settings    json.RawMessage    `json:"settings"` // of the program
 	Tables      []string           `json:"tables"`
 	Omitted     []string           `json:"omitted,omitempty"`
+	Schema      *manifest.Schema   `json:"schema,omitempty"` // whose file is written
 	PartSize    int64              `json:"part_size"`
 	Sessions    int                `json:"sessions,omitempty"` // at most, over all workers; 0: any number
 	Description source.Description `json:"description"`

@@ -30,7 +30,7 @@ func (o *operation) refuseFiles(ctx context.Context) error {
 	}
 	var entries []fs.DirEntry
 	if directory, is := root.(fs.ReadDirFile); is {
-		const enough = 2 // one of them is not the journal
+		const enough = 3 // one of them is neither the journal nor the schema
 		entries, err = directory.ReadDir(enough)
 	}
 	if errors.Is(err, io.EOF) {
@@ -38,7 +38,8 @@ func (o *operation) refuseFiles(ctx context.Context) error {
 	}
 	err = errors.Join(err, root.Close())
 	for _, entry := range entries {
-		if entry.Name() != manifest.JournalDirectory {
+		// The schema is replaced: a coordinator that was killed before the journal began has left it.
+		if entry.Name() != manifest.JournalDirectory && !manifest.IsSchemaName(entry.Name()) {
 			return errors.Join(fmt.Errorf("%w: %s", ErrOccupied, entry.Name()), err)
 		}
 	}

@@ -301,9 +301,8 @@ func (o *options) checkTables(names []string) error {
 	case !o.all && o.schemaFlags != (schemaFlags{}):
 		return command.WithHint(command.Usagef("--schema-only, --data-only and --grants are for whole databases"),
 			"export all tables: --all")
-	case o.shared.given() && (o.schemaOnly || o.grants):
-		return command.WithHint(command.Usagef("the schema is not exported by workers"),
-			"export it alone, into another directory: --all --schema-only")
+	case o.parted() && o.schemaOnly:
+		return command.Usagef("--schema-only exports no tables, so they have no parts and no workers")
 	case o.failFast && !o.several(names):
 		return command.Usagef("--fail-fast is for several tables")
 	}

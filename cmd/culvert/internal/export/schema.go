@@ -52,17 +52,10 @@ func reportOf(s *source.Schema) *schemaReport {
 // has none, that is what the tables leave out.
 func (e *request) readSchema(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
 	o := e.options
-	if !o.all || o.dataOnly || o.shared.given() {
+	if !o.all || o.dataOnly {
 		return e.plan.Omitted, nil
 	}
-	schemer, is := src.(source.Schemer)
-	if !is {
-		if o.schemaOnly || o.grants {
-			return nil, command.Usagef("this source does not say what makes its database again")
-		}
-		return e.plan.Omitted, nil
-	}
-	schema, err := schemer.Schema(ctx, source.SchemaConfig{Grants: o.grants})
+	schema, err := source.SchemaOf(ctx, src, source.SchemaConfig{Grants: o.grants})
 	none, is := errors.AsType[*source.NoSchemaError](err)
 	switch {
 	case err == nil && o.schemaOnly && !schema.Tables:

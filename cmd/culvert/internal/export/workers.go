@@ -148,7 +148,11 @@ func (e *request) share(
 	m, err := one.coordinate(ctx, w)
 	r.Job = one.job
 	if m != nil {
-		if r.Consistent, r.Omitted = &m.Consistent, m.Omitted; !w.Flags.JSON {
+		if r.Consistent, r.Omitted = &m.Consistent, m.Omitted; m.Schema != nil {
+			r.Schema = &schemaReport{By: m.Schema.By, Statements: m.Schema.Before + m.Schema.After}
+			r.Omitted = m.Schema.Lacks
+		}
+		if !w.Flags.JSON {
 			a.WarnOmitted(r.Omitted)
 		}
 		r.tell(w, reportsOf(a, m), len(m.Tables))
@@ -160,6 +164,12 @@ func (e *request) share(
 		err = l.Explain(err) // a manifest
 	}
 	return err
+}
+
+// schema returns the schema of the whole database, if it goes along. If it cannot, the plan says why.
+func (e *coordination) schema(ctx context.Context, src source.Source) (*source.Schema, error) {
+	_, err := e.readSchema(ctx, e.app, src)
+	return e.plan.Schema, err
 }
 
 // coordinate exports the tables. The manifest is nil if the export has failed.
@@ -278,7 +288,11 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
 			return e.options.tableNames(ctx, src, e.names)
 		},
-		Omitted:     e.options.omitted,
+		Schema:      e.schema,
+		Omitted: func(ctx context.Context, src source.Source) ([]string, error) {
+			omitted, err := e.options.omitted(ctx, src)
+			return append(omitted, e.plan.Omitted...), err
+		},
 		MaxSessions: e.flags().maxConnections, Resume: e.flags().resumes(),
 		Mixed: e.flags().resume == mixed,
 		Event: e.happened, Notice: e.reporter.Report,

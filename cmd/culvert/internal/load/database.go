@@ -153,19 +153,18 @@ func (p *preview) whole(ctx context.Context, db sink.Sink, at *argument.Location
 // the tables are made by their definitions.
 func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 	restorer, restores := c.dst.(sink.Restorer)
-	schemer, is := c.src.(source.Schemer)
 	switch description, err := source.Describe(ctx, c.src); {
 	case err != nil:
 		return err
 	case !c.o.create && !c.o.schemaOnly:
 		return nil
-	case !restores || !is || !restorer.Restores(source.DialectOf(description.System)):
+	case !restores || !restorer.Restores(source.DialectOf(description.System)):
 		if c.o.schemaOnly {
 			return command.Usagef("--schema-only is for two databases of the same system")
 		}
 		return nil
 	}
-	schema, err := schemer.Schema(ctx, source.SchemaConfig{})
+	schema, err := source.SchemaOf(ctx, c.src, source.SchemaConfig{})
 	if none, is := errors.AsType[*source.NoSchemaError](err); is && !c.o.schemaOnly {
 		*omitted = append(*omitted, "the schema: "+command.Plain(none))
 		return nil
