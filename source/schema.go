@@ -18,8 +18,8 @@ type SchemaConfig struct {
 	Grants bool
 }
 
-// SchemaOf returns the schema of a source, or a [*NoSchemaError] if it is not a [Schemer]. What it lacks is bounded as by
-// [Omitted].
+// SchemaOf returns the schema of a source, or a [*NoSchemaError] if it is not a [Schemer]. What it lacks is bounded as
+// by [Omitted].
 func SchemaOf(ctx context.Context, s Source, config SchemaConfig) (*Schema, error) {
 	schemer, ok := s.(Schemer)
 	if !ok {

@@ -288,7 +288,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
 			return e.options.tableNames(ctx, src, e.names)
 		},
-		Schema:      e.schema,
+		Schema: e.schema,
 		Omitted: func(ctx context.Context, src source.Source) ([]string, error) {
 			omitted, err := e.options.omitted(ctx, src)
 			return append(omitted, e.plan.Omitted...), err
