@@ -67,8 +67,8 @@ SET LOCAL standard_conforming_strings = on;
 SET LOCAL row_security = off;
 SET LOCAL statement_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
-SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
-WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
+SELECT pg_catalog.set_config('transaction_timeout', '0', true)
+WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL;
 SET LOCAL client_encoding = '%s';
 SET LOCAL lock_timeout = %d;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true), pg_catalog.pg_backend_pid(),

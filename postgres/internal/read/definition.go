@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"culvert/postgres/internal/wire"
@@ -34,14 +33,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err != nil {
 		return nil, err
 	}
-	if s.definitions == "" {
-		name := "culvert_" + strconv.FormatInt(time.Now().UnixNano(), 36)
-		if _, err := s.query(ctx, 0, "PREPARE "+name+" AS "+definitionSQL); err != nil {
-			return nil, s.failed(ctx, r.String(), err)
-		}
-		s.definitions, s.end = name, s.end+"; DEALLOCATE "+name
-	}
-	found, err := s.query(ctx, 1, "EXECUTE "+s.definitions+" ('"+r.oid+"')")
+	found, err := s.query(ctx, 1, definitionSQL, r.oid)
 	if err == nil && len(found) != 1 {
 		err = errAnswer
 	}
@@ -141,7 +133,6 @@ func (s *session) readSequences(ctx context.Context, sequences []*source.Sequenc
 
 // definitionSQL returns the definition of the relation $1 as JSON, and for each of its sequences whether it can be
 // read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
-// Planning it takes longer than running it, so it is prepared once.
 const definitionSQL = `
 SELECT pg_catalog.json_build_object(
 	'comment', pg_catalog.obj_description(c.oid, 'pg_class'),

@@ -43,7 +43,7 @@ type session struct {
 
 	description source.Description
 	typeNames   map[typeID]string // as far as they are known
-	definitions string            // the name of the prepared definitionSQL; "" before it is
+	prepared    map[string]string // names of prepared statements by their SQL; "" for one that was run once
 	end         string            // the statements that end the session; a pooler keeps its connection
 
 	day, time string // of now(): when the transaction began
@@ -65,7 +65,10 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{conn: conn, budget: in, typeNames: map[typeID]string{}, standby: true, end: "ROLLBACK"}, nil
+	return &session{
+		conn: conn, budget: in, typeNames: map[typeID]string{}, prepared: map[string]string{}, standby: true,
+		end: "ROLLBACK",
+	}, nil
 }
 
 // beginSQL begins the transaction, and settingsSQL makes its settings. They end with the transaction, so they also work
@@ -92,8 +95,8 @@ SET LOCAL exit_on_error = off;
 SET LOCAL statement_timeout = 0;
 SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
-SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings
-WHERE name OPERATOR(pg_catalog.=) 'transaction_timeout';
+SELECT pg_catalog.set_config('transaction_timeout', '0', true)
+WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL;
 `
 )
 
@@ -235,11 +238,47 @@ func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn
 // found before the system's, or match better. So during the statement, the search path has only the system's schema. If
 // the statement fails, the savepoint restores the user's path.
 func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
+	if err := s.prepareAgain(ctx, sql, len(parameters)); err != nil {
+		return nil, err
+	}
 	var batch pgconn.Batch // one round trip
 	s.add(&batch, sql, parameters...)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
 	return answerOf(results, err, columns)
 }
+
+// prepareAgain prepares a statement with parameters that was run before, such as one that is run for each table:
+// planning it takes longer than running it. The server parses it as query says, with only its own schema on the search
+// path. Statements without parameters are not run often.
+func (s *session) prepareAgain(ctx context.Context, sql string, parameters int) error {
+	name, again := s.prepared[sql]
+	if parameters == 0 || name != "" {
+		return nil
+	}
+	if s.prepared[sql] = ""; !again {
+		return nil
+	}
+	// A pooler may give the connection to others, which have names of their own.
+	name = fmt.Sprintf("culvert_%s_%d", strconv.FormatInt(time.Now().UnixNano(), 36), len(s.prepared))
+	pipeline := s.conn.StartPipeline(ctx)
+	pipeline.SendQueryParams(ownPathSQL, nil, nil, nil, nil)
+	pipeline.SendPrepare(name, sql, nil)
+	pipeline.SendQueryParams(userPathSQL, [][]byte{[]byte(s.searchPath)}, nil, nil, nil)
+	err := pipeline.Sync()
+	if closeErr := pipeline.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		s.prepared[sql], s.end = name, s.end+"; DEALLOCATE "+name
+	}
+	return err
+}
+
+// These change the search path for a statement of this package, and back.
+const (
+	ownPathSQL  = "SET LOCAL search_path = pg_catalog, pg_temp"
+	userPathSQL = "SELECT pg_catalog.set_config('search_path', $1, true)"
+)
 
 // probeQuery is probe for a statement of this package.
 func (s *session) probeQuery(ctx context.Context, columns int, sql string) ([][][]byte, error) {
@@ -264,10 +303,13 @@ func (s *session) add(batch *pgconn.Batch, sql string, parameters ...string) {
 	for i, parameter := range parameters {
 		values[i] = []byte(parameter)
 	}
-	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
-	batch.ExecParams(sql, values, nil, nil, nil)
-	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
-		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
+	batch.ExecParams(ownPathSQL, nil, nil, nil, nil)
+	if name := s.prepared[sql]; name != "" {
+		batch.ExecPrepared(name, values, nil, nil)
+	} else {
+		batch.ExecParams(sql, values, nil, nil, nil)
+	}
+	batch.ExecParams(userPathSQL, [][]byte{[]byte(s.searchPath)}, nil, nil, nil)
 }
 
 var errAnswer = errors.New("the server sent an unexpected answer")

@@ -45,6 +45,11 @@ func (e *deniedError) Unwrap() error { return e.error }
 // size needs one round trip, and another one for a table that was never analyzed. Planning a statement locks all
 // indexes of its tables, so it is a probe.
 func (s *session) size(ctx context.Context, sql string, r *relation) (source.Size, error) {
+	if r != nil {
+		if err := s.prepareAgain(ctx, filesSQL, 1); err != nil {
+			return source.Size{}, err
+		}
+	}
 	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
 		batch.ExecParams("EXPLAIN (FORMAT JSON) "+sql, nil, nil, nil, nil)
 		if r != nil {
