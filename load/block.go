@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync"
 
 	"culvert/format"
 	"culvert/internal/rowsum"
@@ -46,6 +47,22 @@ type block struct {
 	large       bool
 	moved       bool // the lines of out are not those of the text
 	err         error
+}
+
+// idle has the blocks of past pipelines. For a small table, new ones would take most of the time.
+var idle = sync.Pool{New: func() any { return new(block) }}
+
+// free gives the block to later pipelines, without what is large in it.
+func (b *block) free() {
+	b.empty()
+	if cap(b.memory) > keptSize {
+		b.memory = nil
+	}
+	if cap(b.output) > keptSize {
+		b.output = nil
+	}
+	b.text, b.out = nil, nil
+	idle.Put(b)
 }
 
 // reset makes the block empty.

@@ -29,7 +29,7 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	if err != nil {
 		return nil, err
 	}
-	r, err := restore(ctx, dst, schema, load)
+	r, err := p.restore(ctx, dst, schema, load)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (p *Plan) CopyDatabase(
 	if err != nil {
 		return nil, err
 	}
-	r, err := restore(ctx, dst, schema, identifyCopy(description, schema))
+	r, err := p.restore(ctx, dst, schema, identifyCopy(description, schema))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,9 @@ func madeLater(all []Stats) {
 	}
 }
 
-func restore(ctx context.Context, dst sink.Sink, schema *source.Schema, load string) (sink.Restoration, error) {
+func (p *Plan) restore(
+	ctx context.Context, dst sink.Sink, schema *source.Schema, load string,
+) (sink.Restoration, error) {
 	restorer, is := dst.(sink.Restorer)
 	switch {
 	case schema == nil:
@@ -111,7 +113,7 @@ func restore(ctx context.Context, dst sink.Sink, schema *source.Schema, load str
 	case !is:
 		return nil, errors.New("load: the database cannot be made by a schema")
 	}
-	return restorer.Restore(ctx, load, schema)
+	return restorer.Restore(ctx, load, schema, p.Filling)
 }
 
 // identifyCopy tells the copy of a database from others. What comes after the rows has the positions of sequences,

@@ -67,8 +67,13 @@ func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 	defer pl.cancel(nil)
 	blocks := make([]*block, len(pl.loaders)+pl.workers+len(readers)+1)
 	for i := range blocks {
-		blocks[i] = new(block)
+		blocks[i] = idle.Get().(*block)
 	}
+	defer func() {
+		for _, b := range blocks {
+			b.free()
+		}
+	}()
 	pl.queue = ordered.New(blocks, pl.workers, pl.prepare.prepare)
 	pl.deal = make(chan *ordered.Item[*block])
 	pl.large = make(chan struct{}, 1)

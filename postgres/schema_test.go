@@ -135,7 +135,7 @@ func TestSchema(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	restoration, err := dst.Restore(t.Context(), "a load", schema)
+	restoration, err := dst.Restore(t.Context(), "a load", schema, sink.Filling{})
 	if err != nil {
 		t.Fatal(err)
 	}

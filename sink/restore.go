@@ -19,8 +19,8 @@ type Restorer interface {
 	// where that has ended. The error is [ErrOtherRestore] if another load has begun to make the database.
 	//
 	// If a statement fails, the error is a [*StatementsError], and nothing was made where the database can undo it. No
-	// table may be being filled.
-	Restore(ctx context.Context, load string, s *source.Schema) (Restoration, error)
+	// table may be being filled. Of the filling, only LockTimeout and Redact are of use.
+	Restore(ctx context.Context, load string, s *source.Schema, f Filling) (Restoration, error)
 }
 
 // Restoration is a database that is being made again.

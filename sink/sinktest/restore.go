@@ -174,7 +174,7 @@ func (f *Restoring) restore(
 	t.Helper()
 	db := to.Open(t)
 	defer closeSource(t, db)
-	restoration, err := db.(sink.Restorer).Restore(ctx, load, s)
+	restoration, err := db.(sink.Restorer).Restore(ctx, load, s, sink.Filling{})
 	if err != nil {
 		return err
 	}
@@ -280,14 +280,14 @@ func testRestoreOtherLoad(t *testing.T, f *Restoring) {
 	s := f.schema(t)
 	to := f.New(t)
 	db := to.Open(t)
-	restoration, err := db.(sink.Restorer).Restore(t.Context(), "first", s)
+	restoration, err := db.(sink.Restorer).Restore(t.Context(), "first", s, sink.Filling{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if restoration.Filled() {
 		t.Error("the rows are there before they were loaded")
 	}
-	if _, err := db.(sink.Restorer).Restore(t.Context(), "second", s); !errors.Is(err, sink.ErrOtherRestore) {
+	if _, err := db.(sink.Restorer).Restore(t.Context(), "second", s, sink.Filling{}); !errors.Is(err, sink.ErrOtherRestore) {
 		t.Errorf("another load: %v", err)
 	}
 	closeSource(t, db)
@@ -351,7 +351,7 @@ func testRestoreRefused(t *testing.T, f *Restoring) {
 	whole, dialect := s.Statements, s.Dialect
 	for _, sql := range f.Refused {
 		s.Statements = append(slices.Clone(whole), source.Statement{After: true, SQL: sql})
-		if _, err := db.(sink.Restorer).Restore(t.Context(), "refused", s); err == nil {
+		if _, err := db.(sink.Restorer).Restore(t.Context(), "refused", s, sink.Filling{}); err == nil {
 			t.Errorf("a schema may have %s", sql)
 		}
 	}
@@ -359,7 +359,7 @@ func testRestoreRefused(t *testing.T, f *Restoring) {
 		t.Error("Restores does not say what can be restored")
 	}
 	s.Statements, s.Dialect = whole, "another"
-	if _, err := db.(sink.Restorer).Restore(t.Context(), "refused", s); err == nil {
+	if _, err := db.(sink.Restorer).Restore(t.Context(), "refused", s, sink.Filling{}); err == nil {
 		t.Error("a schema may be of another system")
 	}
 	s.Dialect = dialect

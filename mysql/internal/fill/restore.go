@@ -46,6 +46,7 @@ const makeRestoringSQL = "CREATE TABLE " + restoring + " (statement varchar(32) 
 
 // restoration is a database that is made again.
 type restoration struct {
+	filling   sink.Filling // of which Redact and LockTimeout count
 	db        *DB
 	ctx       context.Context
 	load      string
@@ -60,16 +61,18 @@ type restoration struct {
 func (db *DB) Restores(d source.Dialect) bool { return d == source.MySQL || d == source.MariaDB }
 
 // Restore runs the statements before the rows, which make sequences. If one fails, it drops the others.
-func (db *DB) Restore(ctx context.Context, load string, s *source.Schema) (sink.Restoration, error) {
+func (db *DB) Restore(
+	ctx context.Context, load string, s *source.Schema, f sink.Filling,
+) (sink.Restoration, error) {
 	if !db.Restores(s.Dialect) {
 		return nil, fmt.Errorf("mysql: the schema is one of %s", s.Dialect)
 	}
-	r := &restoration{db: db, load: load}
+	r := &restoration{filling: f, db: db, load: load}
 	var err error
 	if r.steps, err = stepsOf(s.Statements); err != nil {
 		return nil, err
 	}
-	if err := db.ready(ctx, sink.Filling{}); err != nil {
+	if err := db.ready(ctx, f); err != nil {
 		return nil, err
 	}
 	if db.conn.Database == "" {
@@ -108,7 +111,7 @@ func (r *restoration) Filled() bool { return r.states[ofRows] == done }
 // Finish runs the statements after the rows, one after the other. Those that fail are tried again as long as another
 // one succeeds, since one may need what a later one makes.
 func (r *restoration) Finish(ctx context.Context, _ int) error {
-	if err := r.db.ready(ctx, sink.Filling{}); err != nil {
+	if err := r.db.ready(ctx, r.filling); err != nil {
 		return err
 	}
 	return r.alone(ctx, func() error {
@@ -133,7 +136,7 @@ func (r *restoration) alone(ctx context.Context, do func() error) error {
 	conn := r.db.conn
 	sum := sha256.Sum256([]byte(conn.Database))
 	lock := "'culvert restore " + hex.EncodeToString(sum[:20]) + "'"
-	found, err := conn.Query(ctx, 1, fmt.Sprintf("SELECT GET_LOCK(%s, %.0f)", lock, sink.Filling{}.Timeout().Seconds()))
+	found, err := conn.Query(ctx, 1, fmt.Sprintf("SELECT GET_LOCK(%s, %.0f)", lock, r.filling.Timeout().Seconds()))
 	if err == nil && len(found) != 1 {
 		err = wire.ErrAnswer
 	}

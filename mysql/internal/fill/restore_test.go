@@ -145,7 +145,7 @@ func TestRestoreGoesOn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		restoration, err := db.Restore(t.Context(), "x", s)
+		restoration, err := db.Restore(t.Context(), "x", s, sink.Filling{})
 		if err == nil {
 			err = restoration.Finish(t.Context(), 1)
 		}
@@ -188,7 +188,7 @@ func TestRestoreSettings(t *testing.T) {
 	s := &source.Schema{Dialect: source.MariaDB, Statements: []source.Statement{
 		{After: true, SQL: latin1}, {After: true, SQL: "CREATE VIEW `v` AS select 'é'"},
 	}}
-	if _, err := db.Restore(t.Context(), "x", s); err == nil {
+	if _, err := db.Restore(t.Context(), "x", s, sink.Filling{}); err == nil {
 		t.Error("UTF-8 is read as latin1")
 	}
 	const utf8mb4 = "SET SESSION sql_mode = '', character_set_client = utf8mb4, collation_connection = utf8mb4_bin"
@@ -205,7 +205,7 @@ func TestRestoreSettings(t *testing.T) {
 		{After: true, SQL: utf8mb4},
 		{After: true, SQL: "CREATE VIEW `é v` AS select 'é' AS `é`"},
 	}
-	restoration, err := db.Restore(t.Context(), "x", s)
+	restoration, err := db.Restore(t.Context(), "x", s, sink.Filling{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,6 +42,7 @@ const recordSQL = `INSERT INTO ` + restoring + `.statements (load, hash) VALUES 
 
 // restoration is a database that is made again.
 type restoration struct {
+	filling    sink.Filling // of which Redact and LockTimeout count
 	db         *DB
 	load       string
 	statements []source.Statement
@@ -53,7 +54,9 @@ func (db *DB) Restores(d source.Dialect) bool { return d == source.PostgreSQL }
 
 // Restore runs the statements before the rows in one transaction. It records there that it has, in a schema of its own,
 // culvert_restore.
-func (db *DB) Restore(ctx context.Context, load string, s *source.Schema) (sink.Restoration, error) {
+func (db *DB) Restore(
+	ctx context.Context, load string, s *source.Schema, f sink.Filling,
+) (sink.Restoration, error) {
 	if !db.Restores(s.Dialect) {
 		return nil, fmt.Errorf("postgres: the schema is one of %s", s.Dialect)
 	}
@@ -62,11 +65,11 @@ func (db *DB) Restore(ctx context.Context, load string, s *source.Schema) (sink.
 			return nil, fmt.Errorf("postgres: the schema has a statement that makes nothing: %s", sink.Shorten(one.SQL))
 		}
 	}
-	if err := db.begin(ctx, sink.Filling{}); err != nil {
+	if err := db.begin(ctx, f); err != nil {
 		return nil, err
 	}
 	defer db.session.rollback() // which is nothing after a commit
-	r := &restoration{db: db, load: load, statements: s.Statements}
+	r := &restoration{filling: f, db: db, load: load, statements: s.Statements}
 	goesOn, err := r.find(ctx)
 	if err != nil || goesOn {
 		return r, err
@@ -225,7 +228,7 @@ func (r *restoration) Filled() bool { return r.done[filled] }
 // Finish runs each statement in a transaction of its own, in which it is recorded. Indexes and keys of several tables
 // are made at the same time.
 func (r *restoration) Finish(ctx context.Context, n int) (err error) {
-	if err := r.db.begin(ctx, sink.Filling{}); err != nil { // to look whether the session still stands
+	if err := r.db.begin(ctx, r.filling); err != nil { // to look whether the session still stands
 		return err
 	}
 	if !r.Filled() {
@@ -267,7 +270,7 @@ func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 // forget drops the schema of the restoration.
 func (r *restoration) forget(ctx context.Context) error {
 	s := r.db.session
-	if err := r.db.begin(ctx, sink.Filling{}); err != nil {
+	if err := r.db.begin(ctx, r.filling); err != nil {
 		return err
 	}
 	defer s.rollback()

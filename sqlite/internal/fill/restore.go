@@ -34,6 +34,7 @@ var makes = lazyregexp.New(`^(?:CREATE VIEW |CREATE TRIGGER |CREATE VIRTUAL TABL
 
 // restoration is a database that is made again.
 type restoration struct {
+	filling    sink.Filling // of which Redact and LockTimeout count
 	db         *DB
 	ctx        context.Context
 	load       string
@@ -45,7 +46,9 @@ type restoration struct {
 func (db *DB) Restores(d source.Dialect) bool { return d == source.SQLite }
 
 // Restore runs the statements before the rows in one transaction.
-func (db *DB) Restore(ctx context.Context, load string, s *source.Schema) (_ sink.Restoration, err error) {
+func (db *DB) Restore(
+	ctx context.Context, load string, s *source.Schema, f sink.Filling,
+) (_ sink.Restoration, err error) {
 	defer db.catch(&err)
 	if !db.Restores(s.Dialect) {
 		return nil, fmt.Errorf("sqlite: the schema is one of %s", s.Dialect)
@@ -55,13 +58,13 @@ func (db *DB) Restore(ctx context.Context, load string, s *source.Schema) (_ sin
 			return nil, fmt.Errorf("sqlite: this makes nothing that a schema of SQLite has: %s", sink.Shorten(one.SQL))
 		}
 	}
-	if err := db.ready(ctx, sink.Filling{}); err != nil {
+	if err := db.ready(ctx, f); err != nil {
 		return nil, err
 	}
 	if err := db.mayWrite(ctx); err != nil {
 		return nil, err
 	}
-	r := &restoration{db: db, load: load, statements: s.Statements}
+	r := &restoration{filling: f, db: db, load: load, statements: s.Statements}
 	err = r.transaction(ctx, func() error {
 		isNew, err := r.find()
 		if err == nil && isNew {
@@ -95,7 +98,7 @@ func (r *restoration) Filled() bool { return r.done[hash(ofRows)] }
 // Finish runs the statements after the rows in one transaction. What has succeeded is committed even if others fail.
 func (r *restoration) Finish(ctx context.Context, _ int) (err error) {
 	defer r.db.catch(&err)
-	if err := r.db.ready(ctx, sink.Filling{}); err != nil {
+	if err := r.db.ready(ctx, r.filling); err != nil {
 		return err
 	}
 	var failed []sink.StatementError
