@@ -67,10 +67,23 @@ CREATE MATERIALIZED VIEW public."m 2" AS SELECT * FROM "Shop".rich;
 CREATE MATERIALIZED VIEW public."m 1" AS SELECT count(*) FROM public."m 2";
 CREATE UNIQUE INDEX m_key ON public."m 2" (id);
 CREATE MATERIALIZED VIEW public.empty AS SELECT 1 AS a WITH NO DATA;
+CREATE ACCESS METHOD heap2 TYPE TABLE HANDLER heap_tableam_handler;
+SET default_table_access_method = heap2;
+CREATE MATERIALIZED VIEW public.m_a AS SELECT id, name, mood FROM "Shop".customers GROUP BY id;
+SET default_table_access_method = heap;
+CREATE MATERIALIZED VIEW public.m_b AS SELECT id, name, mood FROM "Shop".customers GROUP BY id;
+SET default_table_access_method = heap2;
+CREATE MATERIALIZED VIEW public.m_c AS SELECT id, name, mood FROM "Shop".customers GROUP BY id;
+RESET default_table_access_method;
+COMMENT ON INDEX "Shop".by_name IS 'for search';
 CREATE PUBLICATION pub FOR TABLE "Shop".orders;
 REFRESH MATERIALIZED VIEW public."m 2";
 REFRESH MATERIALIZED VIEW public."m 1";
-SELECT nextval('"Shop".free')`
+SELECT nextval('"Shop".free');
+CREATE FUNCTION public.begin() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '%', tg_tag; END $$;
+CREATE EVENT TRIGGER forbids ON ddl_command_start WHEN TAG IN ('REFRESH MATERIALIZED VIEW', 'COMMENT', 'DROP SCHEMA')
+	EXECUTE FUNCTION public.begin();
+ALTER EVENT TRIGGER forbids ENABLE ALWAYS`
 
 // dump returns what pg_dump prints of the schema of a database, without the lines that are new each time.
 func dump(t *testing.T, database *testkit.PostgresDatabase) string {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -47,6 +48,7 @@ type restoration struct {
 	load       string
 	statements []source.Statement
 	done       map[string]bool // by hash
+	methods    []string        // the SET LOCAL of the access method of each statement after the rows, or ""
 }
 
 // Restores reports whether the schema is one of PostgreSQL.
@@ -69,7 +71,9 @@ func (db *DB) Restore(
 		return nil, err
 	}
 	defer db.session.rollback() // which is nothing after a commit
-	r := &restoration{filling: f, db: db, load: load, statements: s.Statements}
+	r := &restoration{
+		filling: f, db: db, load: load, statements: s.Statements, methods: methodsOf(s.Statements),
+	}
 	goesOn, err := r.find(ctx)
 	if err != nil || goesOn {
 		return r, err
@@ -183,9 +187,30 @@ var (
 	forbidden = regexp.MustCompile(`^(?:CREATE|ALTER) (?:DATABASE|ROLE|USER|GROUP|SYSTEM|TABLESPACE|SUBSCRIPTION)\b`)
 
 	isComment = regexp.MustCompile(`^COMMENT ON `)
+
+	// isSetting matches the statements that set what those after them depend on, and isMethod those of them that matter
+	// after the rows: materialized views get the access method that was set last.
+	isSetting = regexp.MustCompile(`^SET `)
+	isMethod  = regexp.MustCompile(`^SET default_table_access_method = `)
+
+	// isLast matches the statements that are run when nothing else is left: an event trigger may forbid all others.
+	isLast = regexp.MustCompile(`^(?:CREATE|ALTER|COMMENT ON|SECURITY LABEL(?: FOR \S+)? ON) EVENT TRIGGER `)
 )
 
 func isAllowed(sql string) bool { return allowed.MatchString(sql) && !forbidden.MatchString(sql) }
+
+// methodsOf returns the statement that sets the access method of each statement after the rows, for its transaction.
+func methodsOf(statements []source.Statement) []string {
+	methods := make([]string, len(statements))
+	last := ""
+	for place, one := range statements {
+		if one.After && isMethod.MatchString(one.SQL) {
+			last = "SET LOCAL" + strings.TrimPrefix(one.SQL, "SET")
+		}
+		methods[place] = last
+	}
+	return methods
+}
 
 // steps returns the places of the statements that are to be run after the rows: one step after the other, in each of
 // which groups can be run at the same time. Nothing depends on a comment, so all are at the end.
@@ -194,7 +219,7 @@ func (r *restoration) steps() (steps [][][]int) {
 	groups := map[string]int{} // of the last step, by table; nil if it has one group
 	for place, one := range r.statements {
 		switch match := ofTable.FindStringSubmatch(one.SQL); {
-		case !one.After || r.done[hashOf(one.SQL)]:
+		case !one.After || r.done[hashOf(one.SQL)] || isLast.MatchString(one.SQL) || isSetting.MatchString(one.SQL):
 		case isComment.MatchString(one.SQL):
 			comments = append(comments, place)
 		case match == nil && (groups != nil || len(steps) == 0):
@@ -267,15 +292,36 @@ func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 	return r.forget(ctx)
 }
 
-// forget drops the schema of the restoration.
+// forget makes the event triggers, and drops the schema of the restoration in the same transaction. They do not fire
+// for each other.
 func (r *restoration) forget(ctx context.Context) error {
 	s := r.db.session
 	if err := r.db.begin(ctx, r.filling); err != nil {
 		return err
 	}
 	defer s.rollback()
-	if err := s.exec(ctx, "SET LOCAL client_min_messages = warning; DROP SCHEMA "+restoring+" CASCADE"); err != nil {
+	if err := s.exec(ctx, pgdump.Settings+"DROP SCHEMA "+restoring+" CASCADE"); err != nil {
 		return s.failed(ctx, "dropping the schema "+restoring, err)
+	}
+	var failed []sink.StatementError
+	for place, one := range r.statements {
+		if !one.After || !isLast.MatchString(one.SQL) {
+			continue
+		}
+		if err := s.exec(ctx, "SAVEPOINT event_trigger"); err != nil {
+			return s.failed(ctx, "making the event triggers", err)
+		}
+		err := s.params(ctx, one.SQL).Err
+		if err == nil {
+			continue
+		}
+		failed = append(failed, r.statementError(ctx, s, place, err))
+		if err := s.exec(ctx, "ROLLBACK TO event_trigger"); err != nil {
+			return s.failed(ctx, "making the event triggers", err)
+		}
+	}
+	if len(failed) > 0 {
+		return &sink.StatementsError{Failed: failed}
 	}
 	return s.commit(ctx, r.db.config)
 }

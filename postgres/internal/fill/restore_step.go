@@ -92,6 +92,9 @@ func (r *restoration) run(ctx context.Context, s *session, places []int) (errs [
 		pipeline := s.conn.StartPipeline(ctx)
 		for _, place := range some {
 			pipeline.SendQueryParams(stepSettingsSQL, nil, nil, nil, nil)
+			if r.methods[place] != "" {
+				pipeline.SendQueryParams(r.methods[place], nil, nil, nil, nil)
+			}
 			sql := r.statements[place].SQL
 			pipeline.SendQueryParams(recordSQL, [][]byte{[]byte(r.load), []byte(hashOf(sql))}, nil, nil, nil)
 			pipeline.SendQueryParams(sql, nil, nil, nil, nil)

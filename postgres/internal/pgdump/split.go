@@ -8,7 +8,7 @@ import (
 // Split cuts SQL of PostgreSQL, such as pg_dump prints, into its statements, without the semicolons and the comments
 // between them. Strings have standard_conforming_strings. The rules are those of the server's lexer (scan.l), and of
 // psql for the bodies of SQL functions (psqlscan.l): a semicolon ends no statement within parentheses, or between BEGIN
-// and END of CREATE FUNCTION or PROCEDURE.
+// ATOMIC and END of CREATE FUNCTION or PROCEDURE. A function may be called begin.
 func Split(sql string) ([]string, error) {
 	var statements []string
 	s := splitter{rest: sql}
@@ -29,8 +29,9 @@ type splitter struct {
 	rest string
 
 	words       []string // the first words of the statement, in lower case
+	last        string   // the token before, if it is a word
 	parentheses int
-	blocks      int // of BEGIN and CASE that have no END yet
+	blocks      int // of BEGIN ATOMIC and CASE that have no END yet
 }
 
 // mostWords is how many words tell whether a statement has a body: CREATE OR REPLACE FUNCTION.
@@ -38,7 +39,7 @@ const mostWords = 4
 
 // next returns the next statement, or "" after the last one.
 func (s *splitter) next() (string, error) {
-	s.words, s.parentheses, s.blocks = nil, 0, 0
+	s.words, s.last, s.parentheses, s.blocks = nil, "", 0, 0
 	if err := s.skipComments(); err != nil {
 		return "", err
 	}
@@ -63,10 +64,13 @@ func (s *splitter) next() (string, error) {
 	return one, nil
 }
 
+// spaces are those of the server's lexer.
+const spaces = " \t\r\n\f\v"
+
 // skipComments skips spaces and comments before a statement, and the lines by which pg_dump restricts psql.
 func (s *splitter) skipComments() error {
 	for {
-		s.rest = strings.TrimLeft(s.rest, " \t\r\n\f\v")
+		s.rest = strings.TrimLeft(s.rest, spaces)
 		length, err := comment(s.rest)
 		if strings.HasPrefix(s.rest, `\restrict `) || strings.HasPrefix(s.rest, `\unrestrict `) {
 			line, _, _ := strings.Cut(s.rest, "\n")
@@ -84,10 +88,13 @@ func (s *splitter) token(text string) (int, error) {
 	if length, err := comment(text); length > 0 || err != nil {
 		return length, err
 	}
+	if strings.IndexByte(spaces, text[0]) >= 0 {
+		return 1, nil
+	}
+	last := s.last
+	s.last = ""
 	switch c := text[0]; {
-	case c == '\'':
-		return quoted(text, 0, false)
-	case c == '"':
+	case c == '\'', c == '"':
 		return quoted(text, 0, false)
 	case c == '$':
 		return dollarQuoted(text)
@@ -103,7 +110,8 @@ func (s *splitter) token(text string) (int, error) {
 		if length == 1 && (c == 'e' || c == 'E') && strings.HasPrefix(text[1:], "'") {
 			return quoted(text, 1, true)
 		}
-		s.word(strings.ToLower(text[:length]))
+		s.last = strings.ToLower(text[:length])
+		s.word(last, s.last)
 		return length, nil
 	case c >= '0' && c <= '9':
 		length := 1
@@ -115,8 +123,8 @@ func (s *splitter) token(text string) (int, error) {
 	return 1, nil
 }
 
-// word notes a word that is not quoted.
-func (s *splitter) word(word string) {
+// word notes a word that is not quoted, and follows another one or "".
+func (s *splitter) word(last, word string) {
 	if len(s.words) < mostWords {
 		s.words = append(s.words, word)
 	}
@@ -124,7 +132,7 @@ func (s *splitter) word(word string) {
 		return
 	}
 	switch {
-	case word == "begin", word == "case" && s.blocks > 0:
+	case last == "begin" && word == "atomic" && s.blocks == 0, word == "case" && s.blocks > 0:
 		s.blocks++
 	case word == "end" && s.blocks > 0:
 		s.blocks--
