@@ -60,8 +60,9 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	return all, nil
 }
 
-// CopyDatabase is Database for the tables of another database, whose schema is given. A table is copied again if the
-// copy was interrupted.
+// CopyDatabase is Database for the tables of another database, whose schema is given. If the copy was interrupted, each
+// table is copied again where the schema makes the tables. With the other systems, the tables that have rows fail with
+// [sink.ErrExists], unless all rows were there.
 func (p *Plan) CopyDatabase(
 	ctx context.Context, dst sink.Sink, src source.Source, schema *source.Schema, tables []Names,
 ) ([]Stats, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -118,6 +119,9 @@ func (r *restoration) before(ctx context.Context) error {
 		return err
 	}
 	if err := s.exec(ctx, makeRestoringSQL); err != nil {
+		if _, refused := errors.AsType[*pgconn.PgError](err); refused {
+			return r.failed(ctx, s, "CREATE SCHEMA "+restoring, err)
+		}
 		return s.failed(ctx, "making the schema "+restoring, err)
 	}
 	if err := s.params(ctx, recordSQL, r.load, begun).Err; err != nil {

@@ -272,7 +272,11 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	if c.schema != nil {
 		c.reportDatabase(c.o.Jobs, all, len(tables), err)
 		c.reportSchema(newSchemaReport(c.schema), err)
-		err = withRestoreHints(err)
+		again := restoreAgain
+		if !c.schema.Tables {
+			again = restoreAnew
+		}
+		err = withRestoreHints(err, again)
 	} else {
 		reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
 	}
@@ -314,5 +318,9 @@ func (c *copying) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return c.o.withHints(c.db.Explain(err))
+	err = c.o.withHints(c.db.Explain(err))
+	if c.schema != nil && !c.schema.Tables && errors.Is(err, sink.ErrExists) {
+		err = command.WithHint(err, append(command.HintsOf(err), restoreAnew)...)
+	}
+	return err
 }

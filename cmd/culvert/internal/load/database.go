@@ -64,7 +64,7 @@ func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	s := from.Manifest.Schema
 	f.leaveOut(s.Lacks, f.o.JSON)
 	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, err)
-	return withRestoreHints(err)
+	return withRestoreHints(err, restoreAgain)
 }
 
 // reportDatabase reports what has become of the tables of a database. There are none if only the schema was to be made,
@@ -94,9 +94,16 @@ func (r *work) reportSchema(report *SchemaReport, err error) {
 	}
 }
 
+// What to do when a database was not made to its end: a copy makes the tables of MySQL, MariaDB and SQLite with their
+// rows, so those of an interrupted one are in the way.
+const (
+	restoreAgain = "what was done is recorded in the database: run the same command again to do what is missing"
+	restoreAnew  = "a copy between two databases of MySQL, MariaDB or SQLite goes on only if all rows are there: " +
+		"begin again with an empty database; or load an export, which goes on"
+)
+
 // withRestoreHints adds what to try when a database was not made to its end.
-func withRestoreHints(err error) error {
-	const again = "what was done is recorded in the database: run the same command again to do what is missing"
+func withRestoreHints(err error, again string) error {
 	failed, isFailed := errors.AsType[*sink.StatementsError](err)
 	var hints []string
 	switch {
@@ -113,9 +120,7 @@ func withRestoreHints(err error) error {
 		if n := len(failed.Failed); n > 1 {
 			err = fmt.Errorf("%d statements after the rows have failed: %w", n, err)
 		}
-		hints = []string{"the rows are committed; " + again}
-	case command.Is[*load.PartialError](err):
-		hints = []string{again}
+		hints = []string{"the rows are committed; " + restoreAgain}
 	default:
 		hints = []string{again}
 	}
