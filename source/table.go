@@ -39,6 +39,22 @@ type Lister interface {
 	Tables(ctx context.Context, schema string) ([]string, error)
 }
 
+// Separator is implemented by sources in which a table may come with the rows of others, which inherit from it.
+type Separator interface {
+	// Separate has the source, and those that it opens by Join from then on, read each table without such rows, and
+	// list every table that has some of its own. It also holds for sizes, parts and what is outside of the snapshot. A
+	// part says itself which rows it has, so every source can read it.
+	Separate()
+}
+
+// Separate has a source read each table without the rows of others. It does nothing if the source is no [Separator],
+// since its tables have no such rows.
+func Separate(s Source) {
+	if separator, is := s.(Separator); is {
+		separator.Separate()
+	}
+}
+
 // Omitter is implemented by sources that know what else there is beside the tables that they list.
 type Omitter interface {
 	// Omitted returns what the tables of a schema, or of all schemas for "", leave out, by kind and name, for people:

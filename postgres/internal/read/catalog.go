@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"strconv"
 
 	"culvert/source"
 )
@@ -13,7 +14,7 @@ import (
 // ones, but not views, foreign tables, temporary tables, tables of the system or tables of extensions. Tables whose
 // rows and columns all come with a parent in the list are left out: partitions, unless one is being detached, and
 // children without columns of their own. The rows of other children are read twice: with the parent's columns, and in
-// full.
+// full. After Separate, all children that are no partitions are in the list.
 //
 // Tables that the user may not read are included. The name of a schema is taken as it is.
 func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
@@ -23,8 +24,9 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err := db.checkSchema(ctx, schema); err != nil {
 		return nil, err
 	}
-	tables, err := db.session.list(ctx, tablesSQL, schema, db.session.schemas)
-	return tables, db.session.failed(ctx, listing, err)
+	s := db.session
+	tables, err := s.list(ctx, tablesSQL, schema, s.schemas, strconv.FormatBool(s.own))
+	return tables, s.failed(ctx, listing, err)
 }
 
 // listing is what fails.
@@ -45,6 +47,11 @@ func (db *DB) checkSchema(ctx context.Context, schema string) error {
 	return nil
 }
 
+// Separate has this DB, and those that it opens by Join, read ordinary tables without the rows of the tables that
+// inherit from them, and list the latter. Parts that were cut before keep the rows that they have. Rows that are open
+// are not affected.
+func (db *DB) Separate() { db.session.own = true }
+
 // Omitted names the views, materialized views and foreign tables, and the sequences that belong to no column, except
 // those of extensions. So are tables without columns of their own whose rows come with those of a table from which they
 // inherit: these are not lost, but the tables are not made again. Partitions are not named.
@@ -55,7 +62,7 @@ func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
 	if err := db.checkSchema(ctx, schema); err != nil {
 		return nil, err
 	}
-	omitted, err := db.session.list(ctx, omittedSQL, schema)
+	omitted, err := db.session.list(ctx, omittedSQL, schema, strconv.FormatBool(db.session.own))
 	return omitted, db.session.failed(ctx, listing, err)
 }
 
@@ -70,7 +77,7 @@ WHERE c.relkind IN ('v', 'm', 'f', 'S', 'r') AND c.relpersistence <> 't' AND $1:
 	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d
 		WHERE d.objid = c.oid AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND (d.deptype = 'e'
 			OR c.relkind = 'S' AND d.deptype IN ('a', 'i') AND d.refobjsubid > 0))
-	AND CASE c.relkind WHEN 'r' THEN NOT c.relispartition AND EXISTS (
+	AND CASE c.relkind WHEN 'r' THEN NOT c.relispartition AND NOT $2::bool AND EXISTS (
 			SELECT FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
 				JOIN pg_catalog.pg_namespace m ON m.oid = p.relnamespace
 			WHERE i.inhrelid = c.oid AND $1::text IN ('', m.nspname) AND ` + isComplete + `)
@@ -115,7 +122,8 @@ const isComplete = `NOT ` + detaching + ` AND NOT EXISTS (
 			SELECT FROM pg_catalog.pg_attribute b WHERE b.attrelid = i.inhparent AND b.attname = a.attname
 				AND b.attnum > 0 AND NOT b.attisdropped AND b.attgenerated = ''))`
 
-// tablesSQL lists the tables of the schema $1. The search path of the user is $2.
+// tablesSQL lists the tables of the schema $1. The search path of the user is $2. If $3 is true, only those of
+// partitioned tables are covered.
 //
 // Covered are the tables whose rows and columns come with those of a candidate. A name is right if findRelation finds
 // no other relation by it. Such a relation would have exactly that name, with or without its schema, and so contain a
@@ -130,8 +138,8 @@ WITH RECURSIVE candidates AS MATERIALIZED (
 		AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.deptype = 'e' AND d.objid = c.oid
 			AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass)),
 complete(parent, child) AS (
-	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits i
-	WHERE ` + isComplete + `),
+	SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
+	WHERE ` + isComplete + ` AND (p.relkind = 'p' OR NOT $3::bool)),
 covered(oid) AS (
 	SELECT i.child FROM candidates c JOIN complete i ON i.parent = c.oid
 	UNION SELECT i.child FROM covered c JOIN complete i ON i.parent = c.oid),

@@ -18,7 +18,7 @@ import (
 // transaction began: another relation has its name, a partition was attached or detached, or the file of a table was
 // replaced. The catalogs show the state at that time; the functions show the current one. A partition that is not in
 // the catalogs has no visible rows. System catalogs have no file in the catalogs.
-const unchangedSQL = withFamily + `
+const unchangedSQL = `
 SELECT name, change FROM (
 	SELECT n.nspname || '.' || c.relname, CASE
 		WHEN f.oid IS NULL THEN 'attached'
@@ -52,7 +52,7 @@ func (s *session) checkUnchanged(ctx context.Context, r *relation) error {
 
 // checkTable checks a relation, and its name unless that is "".
 func (s *session) checkTable(ctx context.Context, r *relation, oid, name string) error {
-	found, err := s.query(ctx, 2, unchangedSQL, oid, name)
+	found, err := s.query(ctx, 2, r.with()+unchangedSQL, oid, name)
 	if err != nil {
 		return s.failed(ctx, r.String(), err)
 	}
@@ -153,6 +153,9 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 		}
 		if err != nil {
 			return nil, err
+		}
+		if r.plain {
+			continue
 		}
 		read, err := db.session.list(ctx, readsSQL+`
 SELECT c.oid::text FROM reads JOIN pg_catalog.pg_class c USING (oid) WHERE c.relkind = 'f' LIMIT 1`, r.oid)

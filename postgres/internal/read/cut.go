@@ -55,7 +55,15 @@ func (db *DB) Parts(ctx context.Context, table string, s source.Selection, size 
 }
 
 // object identifies a table and its content.
-func (r *relation) object() string { return r.oid + "/" + r.file }
+func (r *relation) object() string {
+	if r.own {
+		return r.oid + "/" + r.file + ownRows
+	}
+	return r.oid + "/" + r.file
+}
+
+// ownRows ends the identifier of a table that is read without the rows of its children.
+const ownRows = "/own"
 
 // cuts are where the rows of a table are cut.
 type cuts struct {
@@ -193,7 +201,7 @@ type member struct {
 
 // members returns the tables of a family that have pages, the smallest first.
 func (s *session) members(ctx context.Context, r *relation) ([]member, error) {
-	found, err := s.query(ctx, 2, withMembers+`
+	found, err := s.query(ctx, 2, r.with()+familyMembers+`
 SELECT pages, pages + toast FROM members WHERE pages > 0 ORDER BY pages`, r.oid)
 	members := make([]member, len(found))
 	for i, row := range found {

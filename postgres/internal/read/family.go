@@ -22,11 +22,11 @@ type familySize struct {
 // notHeap is the reason that leaves ranges of the primary key; the others leave none.
 const notHeap = "its access method is not heap"
 
-// withMembers continues withFamily by the sizes of the members of the family, in pages. The access method 2 is heap,
-// the only one whose ctids are known. Several sessions would see a foreign table in different snapshots of its server.
-// Up to PostgreSQL 16, snapshots can expire, and a session that has imported an old one does not notice, since it
-// counts from the import (SetTransactionSnapshot in snapmgr.c).
-const withMembers = withFamily + `,
+// familyMembers continues [relation.with] by the sizes of the members of the family, in pages. The access method 2 is
+// heap, the only one whose ctids are known. Several sessions would see a foreign table in different snapshots of its
+// server. Up to PostgreSQL 16, snapshots can expire, and a session that has imported an old one does not notice, since
+// it counts from the import (SetTransactionSnapshot in snapmgr.c).
+const familyMembers = `,
 members AS (
 	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) / pg_catalog.current_setting('block_size')::int8 AS pages,
 		coalesce(pg_catalog.pg_relation_size(c.reltoastrelid), 0)
@@ -40,7 +40,7 @@ members AS (
 `
 
 // familySQL returns one row.
-const familySQL = withMembers + `
+const familySQL = familyMembers + `
 SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0), coalesce(pg_catalog.sum(toast), 0),
 	coalesce(pg_catalog.sum(locks), 0), pg_catalog.current_setting('server_version_num'),
 	pg_catalog.current_setting('block_size'),
@@ -51,7 +51,7 @@ FROM members`
 
 func (s *session) familySize(ctx context.Context, r *relation) (familySize, error) {
 	var f familySize
-	found, err := s.query(ctx, 7, familySQL, r.oid)
+	found, err := s.query(ctx, 7, r.with()+familySQL, r.oid)
 	if err == nil && len(found) != 1 {
 		err = errAnswer
 	}
@@ -68,7 +68,7 @@ func (s *session) familySize(ctx context.Context, r *relation) (familySize, erro
 // lines returns the highest line of a row in any page of a family. It is 0 if the server refuses, such as if the user
 // may not read ctid.
 func (s *session) lines(ctx context.Context, r *relation) (int64, error) {
-	lines, err := s.probeInt(ctx, "SELECT coalesce(pg_catalog.max((ctid::text::point)[1]), 0)::int8 FROM "+r.sqlName())
+	lines, err := s.probeInt(ctx, "SELECT coalesce(pg_catalog.max((ctid::text::point)[1]), 0)::int8 FROM "+r.from())
 	if wire.IsRefusal(ctx, err) {
 		return 0, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -24,12 +25,12 @@ CROSS JOIN LATERAL unnest(i.indkey::int2[], i.indclass::oid[]) WITH ORDINALITY A
 JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
 JOIN pg_catalog.pg_opclass o ON o.oid = k.class
 WHERE i.indrelid = $1::oid AND i.indisprimary AND i.indisvalid AND place <= i.indnkeyatts
-	AND (c.relkind = 'p' OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid))
+	AND (c.relkind = 'p' OR $2::bool OR NOT EXISTS (SELECT FROM pg_catalog.pg_inherits h WHERE h.inhparent = c.oid))
 ORDER BY place`
 
 // key returns the columns of the primary key of a relation; none if it has no key that it can be cut by.
 func (s *session) key(ctx context.Context, r *relation) ([]string, error) {
-	found, err := s.query(ctx, 2, keySQL, r.oid)
+	found, err := s.query(ctx, 2, keySQL, r.oid, strconv.FormatBool(r.plain))
 	if err != nil {
 		return nil, s.failed(ctx, r.String(), err)
 	}
@@ -83,7 +84,7 @@ func (r *rows) cutByKey(f familySize, size int64, reason string) (cuts, error) {
 	if len(key) == 0 {
 		return cuts{whole: reason + ", and it has no primary key in an order of the system", bytes: bytes}, nil
 	}
-	rows, err := r.session.probeInt(r.ctx, "SELECT pg_catalog.count(*) FROM "+r.relation.sqlName())
+	rows, err := r.session.probeInt(r.ctx, "SELECT pg_catalog.count(*) FROM "+r.relation.from())
 	if err != nil {
 		return cuts{}, r.session.failed(r.ctx, r.name, err)
 	}
@@ -119,7 +120,7 @@ func (r *rows) walk(key []string, n int64) ([]string, error) {
 	sql := fmt.Sprintf(`
 SELECT %s FROM (SELECT %s, pg_catalog.row_number() OVER (ORDER BY %s) - 1 AS number FROM %s) AS walked
 WHERE number > 0 AND number %% %d = 0 ORDER BY number`,
-		strings.Join(names, ", "), strings.Join(columns, ", "), strings.Join(order, ", "), r.relation.sqlName(), n)
+		strings.Join(names, ", "), strings.Join(columns, ", "), strings.Join(order, ", "), r.relation.from(), n)
 	found, err := r.session.probeQuery(r.ctx, len(key), sql)
 	if err != nil {
 		return nil, r.session.failed(r.ctx, r.name, err)

@@ -74,7 +74,7 @@ func (db *DB) limitWaits(ctx context.Context) error {
 }
 
 // lockersSQL tells who has a lock on the family of a relation with which nobody can read it, and who waits for one.
-const lockersSQL = withFamily + `
+const lockersSQL = `
 SELECT 'process ' || l.pid || CASE WHEN l.granted THEN ' has locked it' ELSE ' waits to change it' END
 FROM pg_catalog.pg_locks l
 WHERE l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock' AND l.pid <> pg_catalog.pg_backend_pid()
@@ -87,7 +87,7 @@ func (s *session) explainLock(ctx context.Context, r *relation, err error) error
 	if !errors.Is(err, source.ErrLocked) || s.recover(ctx) != nil {
 		return err
 	}
-	lockers, listErr := s.list(ctx, lockersSQL, r.oid)
+	lockers, listErr := s.list(ctx, r.with()+lockersSQL, r.oid)
 	if listErr != nil || len(lockers) == 0 {
 		return err
 	}

@@ -46,8 +46,7 @@ func (db *DB) Part(ctx context.Context, p source.Part) (source.Rows, error) {
 		return nil, fmt.Errorf("%s: its columns are not those of the table", name)
 	}
 	if condition != "" {
-		r.relation.plain = false // otherwise COPY would read all of it
-		r.sql, r.exact = r.rangeSQL(condition), p.Rows
+		r.sql, r.ranged, r.exact = r.rangeSQL(condition), true, p.Rows
 	}
 	return partRows{csvRows{r}, p}, nil
 }
@@ -71,6 +70,9 @@ func (db *DB) openPart(ctx context.Context, p source.Part) (*rows, error) {
 	relation, err := db.session.relationOf(ctx, oid)
 	if err != nil {
 		return nil, err
+	}
+	if relation != nil && strings.HasSuffix(p.Object, ownRows) {
+		relation.separate()
 	}
 	if relation == nil || relation.object() != p.Object {
 		return nil, fmt.Errorf("%s: the table that was cut does not exist", name)

@@ -34,6 +34,7 @@ var (
 	_ source.Source    = (*DB)(nil)
 	_ source.Selector  = (*DB)(nil)
 	_ source.Lister    = (*DB)(nil)
+	_ source.Separator = (*DB)(nil)
 	_ source.Describer = (*DB)(nil)
 
 	_ source.PartialSnapshotter = (*DB)(nil)

@@ -20,7 +20,8 @@ type relation struct {
 	file              string // its filenode; 0 if it has none, or one of the system's
 	kind              string // of pg_class.relkind
 
-	plain bool   // a table without children: COPY reads all of it by itself
+	plain bool   // a table without children, or read without their rows: COPY reads all of it by itself
+	own   bool   // a table that has children, and is read without their rows
 	list  string // the selected columns, as SQL
 	source.Selection
 }
@@ -76,12 +77,16 @@ func (s *session) findRelation(ctx context.Context, name string) (*relation, err
 		return nil, &source.UnknownError{What: "table", Name: name, Known: known}
 	}
 	first := found[0]
+	r := newRelation(first)
 	if visible := string(first[3]) == "t"; len(found) > 1 && !visible {
 		other := found[1]
 		return nil, fmt.Errorf("postgres: %s may mean %s or %s", table,
-			newRelation(first).sqlName(), newRelation(other).sqlName())
+			r.sqlName(), newRelation(other).sqlName())
 	}
-	return newRelation(first), nil
+	if s.own {
+		r.separate()
+	}
+	return r, nil
 }
 
 // newRelation returns the relation of a row of relationSQL.
@@ -89,6 +94,13 @@ func newRelation(row [][]byte) *relation {
 	return &relation{
 		oid: string(row[0]), schema: string(row[1]), name: string(row[2]), file: string(row[5]),
 		kind: string(row[6]), plain: string(row[4]) == "t",
+	}
+}
+
+// separate has a table that is not partitioned read without the rows of its children.
+func (r *relation) separate() {
+	if r.kind == "r" && !r.plain {
+		r.plain, r.own = true, true
 	}
 }
 
@@ -160,15 +172,30 @@ FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.
 // interrupted ALTER TABLE DETACH PARTITION CONCURRENTLY. The column is new in PostgreSQL 14.
 const detaching = `coalesce((pg_catalog.to_jsonb(i) ->> 'inhdetachpending')::bool, false)`
 
-// withFamily begins a statement on the family of the relation $1: the relation and its children. The planner expects
-// ten thousand rows of it, and would read whole catalogs to join them. LATERAL and OFFSET 0 make it look up single
-// rows.
+// with begins a statement on the family of the relation $1: what is read with it.
+func (r *relation) with() string {
+	if r.own {
+		return "WITH RECURSIVE family(oid) AS (SELECT $1::oid)"
+	}
+	return withFamily
+}
+
+// withFamily begins a statement on the relation $1 and its children. The planner expects ten thousand rows of it, and
+// would read whole catalogs to join them. LATERAL and OFFSET 0 make it look up single rows.
 const withFamily = `
 WITH RECURSIVE family(oid) AS (
 	SELECT $1::oid
 	UNION SELECT child.oid FROM family f, LATERAL (
 		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = f.oid
 			AND NOT ` + detaching + ` OFFSET 0) AS child(oid))`
+
+// from returns what statements read. A table without children may have got one, with older rows.
+func (r *relation) from() string {
+	if r.plain {
+		return "ONLY " + r.sqlName()
+	}
+	return r.sqlName()
+}
 
 // sqlName returns the name for statements.
 func (r *relation) sqlName() string { return sqltext.Quote(r.schema) + "." + sqltext.Quote(r.name) }

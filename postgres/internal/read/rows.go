@@ -32,6 +32,7 @@ type rows struct {
 	text      []byte   // for printers
 	lent      [][]byte // the values of the last row, if they are lent
 
+	ranged bool    // the statement reads a range
 	exact  int64   // the number of rows, if it is known before they are read; otherwise 0
 	ranges *ranges // nil if the rows were not divided
 	places int64   // in the range that is read
@@ -303,7 +304,7 @@ func (r csvRows) copyTo(out *rowWriter, sql string) error {
 func (r csvRows) copySQL(sql string) string {
 	t := r.relation
 	switch {
-	case t == nil || !t.plain || !t.IsZero() || r.ranges != nil:
+	case t == nil || !t.plain || !t.IsZero() || r.ranged || r.ranges != nil:
 		return copySQL(withoutEnd(sql))
 	case t.list == "":
 		return "COPY " + t.sqlName() + " TO STDOUT (FORMAT csv)"

@@ -53,11 +53,7 @@ func (db *DB) open(ctx context.Context, relation *relation, s source.Selection) 
 		return nil, err
 	}
 	relation.list = sqlsource.List(columns, sqltext.Quote)
-	from := relation.sqlName()
-	if relation.plain {
-		from = "ONLY " + from // it may have got a child, with older rows
-	}
-	sql := sqlsource.Select(relation.list, from, s)
+	sql := sqlsource.Select(relation.list, relation.from(), s)
 	if err := db.session.checkCondition(ctx, relation); err != nil {
 		return nil, err
 	}

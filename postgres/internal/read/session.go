@@ -36,6 +36,7 @@ type session struct {
 
 	searchPath string // the setting of the user
 	schemas    string // the schemas of the search path, in order, as a name[]
+	own        bool   // tables are read without the rows of those that inherit from them; see [DB.Separate]
 	view       string // equal for sessions that read the same rows as the same text
 	settings   string // equal for sessions that print the same rows as the same text
 	standby    bool   // the snapshot may be one of a standby

@@ -77,6 +77,7 @@ func (db *DB) Join(ctx context.Context, snapshot source.Snapshot) (source.Source
 	if err != nil {
 		return nil, err
 	}
+	joined.session.own = db.session.own
 	return joined, nil
 }
 

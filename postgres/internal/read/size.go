@@ -46,14 +46,14 @@ func (e *deniedError) Unwrap() error { return e.error }
 // indexes of its tables, so it is a probe.
 func (s *session) size(ctx context.Context, sql string, r *relation) (source.Size, error) {
 	if r != nil {
-		if err := s.prepareAgain(ctx, filesSQL, 1); err != nil {
+		if err := s.prepareAgain(ctx, r.with()+filesSQL, 1); err != nil {
 			return source.Size{}, err
 		}
 	}
 	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
 		batch.ExecParams("EXPLAIN (FORMAT JSON) "+sql, nil, nil, nil, nil)
 		if r != nil {
-			s.add(batch, filesSQL, r.oid)
+			s.add(batch, r.with()+filesSQL, r.oid)
 		}
 	})
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && len(results) == 2 &&
@@ -127,7 +127,7 @@ const samplePages = 64
 // columns: 18 times too many rows if texts have 1000 bytes. Servers older than 14 do not say so, and would read all
 // pages to find the first ones. Foreign tables, and access methods other than heap, which is 2, have no pages to
 // sample.
-var filesSQL = withFamily + `,
+var filesSQL = `,
 members AS (
 	SELECT coalesce(pg_catalog.pg_relation_size(c.oid), 0) AS bytes,
 		coalesce(pg_catalog.pg_relation_size(c.reltoastrelid), 0) AS toast,
@@ -151,7 +151,7 @@ func (s *session) sample(ctx context.Context, r *relation, f files) (float64, er
 		return 0, nil
 	}
 	count, err := s.probeInt(ctx,
-		"SELECT pg_catalog.count(*) FROM "+r.sqlName()+" WHERE ctid < "+sqltext.TID(sqltext.Place(f.sample, 1)))
+		"SELECT pg_catalog.count(*) FROM "+r.from()+" WHERE ctid < "+sqltext.TID(sqltext.Place(f.sample, 1)))
 	if err != nil {
 		return 0, err
 	}
