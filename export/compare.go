@@ -39,8 +39,9 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // compares the number of rows and their sum with the manifest. It writes nothing, and reads no files; see
 // [Directory.Verify]. The source decides whether the tables are of one state, as in an export. After each table it
 // calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
-// be read. Tables whose export failed are left out. Without a sum, as in manifests of version 1, only the number of
-// rows is compared. What JSON Lines do not keep, the white space of JSON, is not compared either.
+// be read. Tables whose export failed are left out. The source is separated if [manifest.Manifest.OwnRows] says so.
+// Without a sum, as in manifests of version 1, only the number of rows is compared. What JSON Lines do not keep, the
+// white space of JSON, is not compared either.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(
@@ -48,6 +49,9 @@ func (d *Directory) Compare(
 ) error {
 	var failure error
 	differing, tables := 0, 0
+	if d.Manifest.OwnRows() {
+		source.Separate(src)
+	}
 	for i := range d.Manifest.Tables {
 		t := &d.Manifest.Tables[i]
 		if t.Error != "" {

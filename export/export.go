@@ -79,7 +79,7 @@ type Plan struct {
 	Omitted []string
 
 	// Schema is what makes the whole database again beside the rows. Exports of several tables write it to a file of
-	// its own. Nil means that it is not exported.
+	// its own. Nil means that it is not exported. If it has OwnRows, the source is separated; see [source.Separate].
 	Schema *source.Schema
 
 	// Overwrite replaces the files of an earlier export of several tables.

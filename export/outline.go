@@ -25,6 +25,7 @@ var errNoParts = errors.New("export: the source cannot cut tables into parts")
 // Outline looks up a table, and cuts it into parts if the plan has a PartSize. It reads no rows. Each way to export
 // several tables begins with it.
 func (p *Plan) Outline(ctx context.Context, src source.Source, name string) (Outline, error) {
+	p.separate(src)
 	o, err := p.outline(ctx, src, name, nil)
 	if err != nil {
 		return Outline{}, err
@@ -98,6 +99,7 @@ type Estimate struct {
 // Estimate describes how a table would be exported. It queries the database but reads no rows.
 func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e Estimate, err error) {
 	e = Estimate{Ranges: 1, Readers: 1}
+	p.separate(src)
 	e.Outline, err = p.outline(ctx, src, name, func(rows source.Rows) (err error) {
 		if e.Size, err = sizeOf(rows); err != nil {
 			return err

@@ -40,6 +40,13 @@ func (p *Plan) WriteSchema(ctx context.Context, to place.Place, m *manifest.Mani
 	return file.Commit()
 }
 
+// separate has a source read the rows that go along with the Schema.
+func (p *Plan) separate(src source.Source) {
+	if p.Schema != nil && p.Schema.OwnRows {
+		source.Separate(src)
+	}
+}
+
 // SchemaOnly writes the Schema of the plan, and a manifest without tables. An existing manifest is treated as by
 // [Plan.Tables].
 func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source) error {

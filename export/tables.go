@@ -150,6 +150,7 @@ func aboutTable(one *TableStats, err error) error {
 
 // lookUp looks up all tables, and cuts them.
 func (t *tables) lookUp(ctx context.Context, src source.Source, names []string) error {
+	t.plan.separate(src)
 	outside, err := source.OutsideSnapshot(ctx, src, names)
 	if err != nil {
 		return err

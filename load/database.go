@@ -62,7 +62,8 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 
 // CopyDatabase is Database for the tables of another database, whose schema is given. If the copy was interrupted, each
 // table is copied again where the schema makes the tables. With the other systems, the tables that have rows fail with
-// [sink.ErrExists], unless all rows were there.
+// [sink.ErrExists], unless all rows were there. If the schema has OwnRows, the source is separated, and the tables must
+// have been listed after [source.Separate].
 func (p *Plan) CopyDatabase(
 	ctx context.Context, dst sink.Sink, src source.Source, schema *source.Schema, tables []Names,
 ) ([]Stats, error) {
@@ -75,6 +76,9 @@ func (p *Plan) CopyDatabase(
 		return nil, err
 	}
 	var all []Stats
+	if schema.OwnRows {
+		source.Separate(src)
+	}
 	if len(tables) > 0 && !p.SchemaOnly && !r.Filled() {
 		each := p.ofDatabase(schema)
 		all, err = each.CopyTables(ctx, dst, src, tables)
@@ -89,6 +93,7 @@ func (p *Plan) CopyDatabase(
 // tables that the schema has made is removed; nothing refers to them yet.
 func (p *Plan) ofDatabase(schema *source.Schema) *Plan {
 	each := *p
+	each.Filling.OwnRows = schema.OwnRows
 	if each.Create = !schema.Tables; schema.Tables {
 		each.Filling.Existing = sink.Truncate
 	}

@@ -31,10 +31,20 @@ CREATE TABLE shop.events (id int, day date NOT NULL) PARTITION BY RANGE (day);
 CREATE TABLE shop.events_1 PARTITION OF shop.events FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
 CREATE TABLE shop.events_2 PARTITION OF shop.events DEFAULT;
 CREATE TABLE shop.empty (a int);
+CREATE TABLE shop.people (id int PRIMARY KEY, name text);
+CREATE TABLE shop.members () INHERITS (shop.people);
+CREATE TABLE shop.owners (id int, share numeric) INHERITS (shop.members);
+CREATE TABLE shop.payers (card text);
+CREATE TABLE shop.sponsors (since date) INHERITS (shop.owners, shop.payers);
 CREATE MATERIALIZED VIEW shop.totals AS SELECT customer, sum(price) AS total FROM shop.orders GROUP BY customer;
 INSERT INTO shop.customers (mood) SELECT 'ok' FROM generate_series(1, 500);
 INSERT INTO shop.orders SELECT i, 100 + i % 500, i FROM generate_series(1, 3000) i;
 UPDATE shop.customers SET best = id WHERE id < 200;
+INSERT INTO shop.people SELECT i, 'p' || i FROM generate_series(1, 400) i;
+INSERT INTO shop.members SELECT i, 'm' || i FROM generate_series(1, 300) i;
+INSERT INTO shop.owners SELECT i, 'o' || i, i / 2.0 FROM generate_series(1, 200) i;
+INSERT INTO shop.payers SELECT 'c' || i FROM generate_series(1, 100) i;
+INSERT INTO shop.sponsors SELECT i, 's' || i, i, 'd' || i, '2026-01-01'::date + i FROM generate_series(1, 50) i;
 INSERT INTO shop.events SELECT i, '2025-06-01'::date + i FROM generate_series(1, 700) i;
 CREATE TRIGGER refuse BEFORE INSERT ON shop.orders FOR EACH ROW EXECUTE FUNCTION shop.refuse();
 REFRESH MATERIALIZED VIEW shop.totals`
@@ -53,8 +63,8 @@ func dumped(t *testing.T, database *testkit.PostgresDatabase) []string {
 	return lines
 }
 
-// exportDatabase exports all tables of a database with its schema.
-func exportDatabase(t *testing.T, database *testkit.PostgresDatabase) *export.Directory {
+// exportDatabase exports all tables of a database with its schema, in parts unless their size is 0.
+func exportDatabase(t *testing.T, database *testkit.PostgresDatabase, partSize int64) *export.Directory {
 	t.Helper()
 	to, err := dir.Open(t.TempDir())
 	if err != nil {
@@ -70,11 +80,14 @@ func exportDatabase(t *testing.T, database *testkit.PostgresDatabase) *export.Di
 	if err != nil {
 		t.Fatal(err)
 	}
+	if schema.OwnRows {
+		source.Separate(src)
+	}
 	names, err := src.(source.Lister).Tables(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan := export.Plan{Unencrypted: true, Schema: schema}
+	plan := export.Plan{Unencrypted: true, Schema: schema, PartSize: partSize}
 	if _, err := plan.Tables(t.Context(), to, src, names); err != nil {
 		t.Fatal(err)
 	}
@@ -103,17 +116,21 @@ func TestDatabase(t *testing.T) {
 	server := testkit.Postgres(t)
 	database := server.NewDatabase(t)
 	database.Exec(t, shop)
-	from := exportDatabase(t, database)
+	from, parted := exportDatabase(t, database, 0), exportDatabase(t, database, 8<<10)
 	want := dumped(t, database)
-	for _, loaders := range []int{1, 3} {
+	for loaders, from := range map[int]*export.Directory{1: from, 3: parted} {
 		again := server.NewDatabase(t)
 		plan := load.Plan{Loaders: loaders, ReadBack: true}
 		all, err := plan.Database(t.Context(), newSink(t, again), from, "a load")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(all) != 4 {
+		if len(all) != 9 {
 			t.Errorf("%d tables were loaded", len(all))
+		}
+		compared := openPostgres(t, again)
+		if err := from.Compare(t.Context(), compared, 1, nil, nil); err != nil {
+			t.Error("the database is not that of the export:", err)
 		}
 		if got := dumped(t, again); !slices.Equal(got, want) {
 			t.Errorf("the database becomes\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -143,7 +160,7 @@ func TestDatabaseGoesOn(t *testing.T) {
 	server := testkit.Postgres(t)
 	database := server.NewDatabase(t)
 	database.Exec(t, shop)
-	from := exportDatabase(t, database)
+	from := exportDatabase(t, database, 0)
 	want := dumped(t, database)
 
 	again := server.NewDatabase(t)

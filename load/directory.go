@@ -36,7 +36,7 @@ func (p *Plan) Directory(
 	if err != nil {
 		return nil, err
 	}
-	d, planned, err := p.directory(ctx, dst, jobs)
+	d, planned, err := p.directory(ctx, dst, from, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (p *Plan) Preview(
 	if err != nil {
 		return nil, err
 	}
-	_, planned, err := p.directory(ctx, dst, jobs)
+	_, planned, err := p.directory(ctx, dst, from, jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -209,8 +209,11 @@ func (p *Plan) readPart(
 }
 
 // directory asks the sink what loading each table will do.
-func (p *Plan) directory(ctx context.Context, dst sink.Sink, jobs []tableJob) (*pending, []Planned, error) {
+func (p *Plan) directory(
+	ctx context.Context, dst sink.Sink, from *export.Directory, jobs []tableJob,
+) (*pending, []Planned, error) {
 	each := *p
+	each.Filling.OwnRows = each.Filling.OwnRows || from.Manifest.OwnRows()
 	each.Loaders = max(1, p.loaders()/p.workers(dst, len(jobs)))
 	d := &pending{plan: &each}
 	d.fill = func(ctx context.Context, e ends, i int) (Stats, error) {

@@ -2,9 +2,11 @@ package load_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"culvert/export"
+	"culvert/internal/testkit"
 	"culvert/load"
 	"culvert/sink"
 	"culvert/source"
@@ -56,6 +58,37 @@ func TestHeirs(t *testing.T) {
 			if rows := to.Query(t, "SELECT count(*) FROM parent")[0][0]; stats != nil && rows != c.rows {
 				t.Errorf("%s of %q with %q: the parent has %s rows", way, c.names, c.what, rows)
 			}
+		}
+	}
+}
+
+// TestOwnRowsOfHeirs loads the rows of an export with its schema into tables that are there, of which one inherits from
+// the other.
+func TestOwnRowsOfHeirs(t *testing.T) {
+	const tablesSQL = "CREATE TABLE parent (i int); CREATE TABLE child () INHERITS (parent)"
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, tablesSQL+"; INSERT INTO parent VALUES (1); INSERT INTO child VALUES (2), (3)")
+	from := exportDatabase(t, database, 0)
+	to, _ := newPostgres(t, tablesSQL)
+	for _, c := range []struct {
+		what     string
+		existing sink.Existing
+		tables   map[string]string
+	}{
+		{"", sink.Refuse, nil},
+		{"", sink.Truncate, nil},
+		{"", sink.Truncate, map[string]string{"public.parent": ""}},
+		{"TRUNCATE ONLY parent", sink.Append, map[string]string{"public.parent": ""}},
+		{"TRUNCATE ONLY parent", sink.Refuse, map[string]string{"public.parent": ""}},
+	} {
+		to.Exec(t, c.what)
+		plan := load.Plan{Filling: sink.Filling{Existing: c.existing}, ReadBack: true}
+		if _, err := plan.Directory(t.Context(), newSink(t, to), from, c.tables); err != nil {
+			t.Errorf("%+v: %v", c, err)
+		}
+		rows := to.Query(t, "SELECT count(*), (SELECT count(*) FROM ONLY parent) FROM parent")[0]
+		if !slices.Equal(rows, []string{"3", "1"}) {
+			t.Errorf("%+v: the parent has %s rows", c, rows)
 		}
 	}
 }

@@ -33,7 +33,9 @@ func (p *Plan) lookUp(ctx context.Context, names []string, look func(i int) (sin
 		}
 		planned[i] = Planned{Name: name, Plan: plan, Err: err}
 	}
-	checkHeirs(planned, p.Filling.Existing == sink.Truncate)
+	if !p.Filling.OwnRows {
+		checkHeirs(planned, p.Filling.Existing == sink.Truncate)
+	}
 	if len(planned) == 1 && planned[0].Err != nil {
 		return nil, planned[0].Err
 	}

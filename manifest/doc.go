@@ -156,6 +156,7 @@
 //	dialect     string   of its SQL, as in a definition
 //	by          string   the program that has printed it, such as pg_dump 17.2; absent if it was the exporting program
 //	tables      boolean  whether it makes the tables; otherwise, their definitions do
+//	own_rows    boolean  whether each table has only its own rows, although others inherit from it (source.Separator)
 //	lacks       array    of strings, for people: what the database has and the schema has not
 //	file        string   the name of its file
 //	before      number   the number of statements that come before the rows

@@ -90,6 +90,9 @@ func New(of source.Description) *Manifest {
 	}
 }
 
+// OwnRows reports whether each table has only its own rows, although others inherit from it; see [source.Separator].
+func (m *Manifest) OwnRows() bool { return m.Schema != nil && m.Schema.OwnRows }
+
 // Add appends the entry of a table. A table with a snapshot of its own is not consistent with the others.
 func (m *Manifest) Add(t Table) {
 	m.Tables = append(m.Tables, t)

@@ -95,6 +95,10 @@
 // Dates, times, UUIDs and bytea use the binary format, which is less work for the server. Dates, times and UUIDs are
 // printed here as the server would print them. Other values are the server's text.
 //
+// A table comes with the rows of the tables that inherit from it. After [Source.Separate], it has its own alone, and
+// [Source.Tables] lists the others too. The schema of a database in which tables inherit requires that
+// ([source.Schema.OwnRows]).
+//
 // A table returns its columns in order. Generated columns are left out, as by pg_dump and by psql's \copy, since rows
 // with them could not be loaded back. A selection or a query may name them.
 //
@@ -238,8 +242,8 @@ import (
 )
 
 // Source reads a database in one read-only transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Describer], [source.Definer], [source.Parter], [source.Sharer] and
-// [source.PartialSnapshotter]. It must be used by one goroutine at a time.
+// [source.Omitter], [source.Separator], [source.Describer], [source.Definer], [source.Schemer], [source.Parter],
+// [source.Sharer] and [source.PartialSnapshotter]. It must be used by one goroutine at a time.
 type Source = read.DB
 
 // Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner] and [sink.Analyzer]. It must be used by one

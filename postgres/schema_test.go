@@ -182,3 +182,21 @@ var (
 	_ source.Schemer = (*postgres.Source)(nil)
 	_ sink.Restorer  = (*postgres.Sink)(nil)
 )
+
+// TestSchemaOfChunks refuses a database whose extension keeps the rows of tables in its own.
+func TestSchemaOfChunks(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE TABLE t (id int); CREATE SCHEMA chunks; CREATE EXTENSION pg_trgm;
+		ALTER EXTENSION pg_trgm ADD SCHEMA chunks; CREATE TABLE chunks.one () INHERITS (t)`)
+	src, err := postgres.OpenSource(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = src.Schema(t.Context(), source.SchemaConfig{})
+	if none, is := errors.AsType[*source.NoSchemaError](err); !is || !strings.Contains(none.Reason, `"chunks.one"`) {
+		t.Errorf("the error is %v", err)
+	}
+	if err := src.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -40,6 +40,10 @@ type Filling struct {
 	// Existing is what becomes of the rows that the table has.
 	Existing Existing
 
+	// OwnRows says that the rows have none of the tables that inherit from the table, as after [source.Separate]. So
+	// rows that these have do not count.
+	OwnRows bool
+
 	// Conflict is what happens if the table has a row with the same key.
 	Conflict Conflict
 

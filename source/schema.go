@@ -43,6 +43,10 @@ type Schema struct {
 	By      string  `json:"by,omitempty"`     // who printed it, such as "pg_dump 17.2"; "" for the source itself
 	Tables  bool    `json:"tables,omitempty"` // whether statements make the tables
 
+	// OwnRows says that tables inherit from others. If they are to be made by the statements, and to have each row
+	// once, they must be read and listed by a source after [Separate]. Package export sees to that, except the list.
+	OwnRows bool `json:"own_rows,omitempty"`
+
 	// Lacks names, for people, what the database has and the schema has not, such as "the subscription \"orders\"".
 	Lacks []string `json:"lacks,omitempty"`
 

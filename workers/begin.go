@@ -22,17 +22,20 @@ func (o *operation) begin(ctx context.Context) (err error) {
 		Held: c.Held.Token, Begun: time.Now().UTC().Truncate(time.Millisecond),
 	}
 	o.note.Run = fmt.Sprintf("%012x%04x", o.note.Begun.UnixMilli(), rand.N(1<<16))
-	if o.note.Tables, err = c.Tables(ctx, o.src); err != nil {
-		return err
-	}
-	if len(o.note.Tables) == 0 {
-		return errors.New("workers: no tables")
-	}
 	plan := *c.Output.Plan
 	if c.Schema != nil {
 		if plan.Schema, err = c.Schema(ctx, o.src); err != nil {
 			return err
 		}
+	}
+	if plan.Schema != nil && plan.Schema.OwnRows {
+		source.Separate(o.src)
+	}
+	if o.note.Tables, err = c.Tables(ctx, o.src); err != nil {
+		return err
+	}
+	if len(o.note.Tables) == 0 {
+		return errors.New("workers: no tables")
 	}
 	if c.Omitted != nil {
 		if o.note.Omitted, err = c.Omitted(ctx, o.src); err != nil {

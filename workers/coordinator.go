@@ -38,14 +38,14 @@ type Coordinator struct {
 	// one. To go on with a job, it must be the one that the job was begun in, or zero, unless Mixed is set.
 	Held source.Snapshot
 
-	// Tables returns the names of the tables.
+	// Tables returns the names of the tables. It is called after Schema.
 	Tables func(ctx context.Context, src source.Source) ([]string, error)
 
 	// Omitted returns what the tables leave out, for the manifest. It is called after Tables. It may be nil.
 	Omitted func(ctx context.Context, src source.Source) ([]string, error)
 
-	// Schema returns what makes the whole database again, for a file of its own, or nil. It is called after Tables, and
-	// before Omitted, in the snapshot of the job. It may be nil.
+	// Schema returns what makes the whole database again, for a file of its own, or nil. It is called in the
+	// snapshot of the job. If the schema has OwnRows, the source is separated ([source.Separate]). It may be nil.
 	Schema func(ctx context.Context, src source.Source) (*source.Schema, error)
 
 	// MaxSessions is how many connections to the database all workers together may have. Zero means any number. The

@@ -116,6 +116,9 @@ func (o *operation) renew(ctx context.Context, table int) (err error) {
 func (o *operation) planTable(ctx context.Context, table int) error {
 	t := &o.tables[table]
 	name := o.note.Tables[table]
+	if o.note.Schema != nil && o.note.Schema.OwnRows {
+		source.Separate(o.src) // which may be a new one
+	}
 	outline, err := o.c.Output.Plan.Outline(ctx, o.src, name)
 	note := tableNote{
 		Run: o.note.Run, Snapshot: o.note.Description.Snapshot, Part: source.Part{Table: name},

@@ -94,6 +94,9 @@ func (f *Restoring) fill(t *testing.T, db sink.Sink, s *source.Schema, ledger *s
 	t.Helper()
 	src := f.Source(t)
 	defer closeSource(t, src)
+	if s.OwnRows {
+		source.Separate(src)
+	}
 	names, err := src.(source.Lister).Tables(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)

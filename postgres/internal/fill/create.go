@@ -92,7 +92,7 @@ func (s *session) findExisting(ctx context.Context, p *plan) (err error) {
 	if err := s.check(ctx, p.target); err != nil {
 		return err
 	}
-	return p.target.describe().CheckExisting(f, content{s, ctx, f.Ledger, p.target})
+	return p.target.describe().CheckExisting(f, content{s, ctx, f.Ledger, p.target, f.OwnRows})
 }
 
 func isUnknown(err error) bool {

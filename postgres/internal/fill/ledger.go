@@ -111,14 +111,19 @@ type content struct {
 	ctx    context.Context
 	ledger *sink.Ledger
 	t      *target
+	own    bool // rows of tables that inherit from it do not count
 }
 
 // Parts returns the parts of the load.
 func (c content) Parts() ([]sink.Part, error) { return c.s.loaded(c.ctx, c.ledger, c.t) }
 
-// Count counts the rows. A table from which others inherit has their rows too if it must have none.
+// Count counts the rows. A table from which others inherit has their rows too if it must have none, unless the rows to
+// come are its own alone.
 func (c content) Count(most int64) (int64, error) {
-	if most == 0 {
+	switch {
+	case most == 0 && c.own:
+		return c.s.count(c.ctx, c.t, c.t.only()+" LIMIT 1")
+	case most == 0:
 		return c.s.count(c.ctx, c.t, c.t.sql+" LIMIT 1")
 	}
 	return c.s.count(c.ctx, c.t, c.t.only())
@@ -126,7 +131,7 @@ func (c content) Count(most int64) (int64, error) {
 
 // look decides what becomes of the rows that a table has.
 func (s *session) look(ctx context.Context, p *plan, t *target) (err error) {
-	p.loaded, p.clear, err = t.describe().Look(p.Filling, content{s, ctx, p.Ledger, t})
+	p.loaded, p.clear, err = t.describe().Look(p.Filling, content{s, ctx, p.Ledger, t, p.OwnRows})
 	if err == nil && p.truncates() && p.Ledger != nil {
 		err = s.references(ctx, t)
 	}

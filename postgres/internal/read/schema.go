@@ -20,7 +20,7 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	facts, err := db.session.query(ctx, 3, schemaFactsSQL)
+	facts, err := db.session.query(ctx, 4, schemaFactsSQL)
 	if err == nil && len(facts) != 1 {
 		err = errAnswer
 	}
@@ -31,9 +31,9 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 	if err != nil {
 		return nil, db.session.failed(ctx, readingSchema, err)
 	}
-	if heir := string(facts[0][2]); heir != "" {
+	if chunk := string(facts[0][3]); chunk != "" {
 		return nil, &source.NoSchemaError{
-			Reason: "tables such as " + strconv.Quote(heir) + " inherit from others, with which their rows come",
+			Reason: "an extension keeps rows of other tables in tables of its own, such as " + strconv.Quote(chunk),
 		}
 	}
 	snapshot, err := db.Share(ctx)
@@ -49,6 +49,7 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 	if err != nil {
 		return nil, err
 	}
+	schema.OwnRows = string(facts[0][2]) == "t"
 	if schema.Lacks, err = db.session.list(ctx, schemaLacksSQL); err != nil {
 		return nil, db.session.failed(ctx, readingSchema, err)
 	}
@@ -64,16 +65,20 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 // readingSchema is what fails.
 const readingSchema = "reading the schema"
 
-// schemaFactsSQL returns the major version of the server, the number of large objects, and a table that inherits from
-// another one and is not a partition.
+// schemaFactsSQL returns the major version of the server, the number of large objects, whether a table inherits from
+// another one and is not a partition, and such a table in a schema of an extension. Only its extension can make that
+// again, such as a chunk of TimescaleDB.
 const schemaFactsSQL = `
+WITH heirs AS (
+	SELECT n.nspname || '.' || c.relname AS name, EXISTS (SELECT FROM pg_catalog.pg_depend d
+		WHERE d.objid = n.oid AND d.classid = 'pg_catalog.pg_namespace'::pg_catalog.regclass AND d.deptype = 'e')
+		AS extended
+	FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
+	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+	WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND c.relpersistence <> 't' AND ` + ofUsers + `)
 SELECT pg_catalog.current_setting('server_version_num')::int / 10000,
 	(SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata),
-	coalesce((SELECT pg_catalog.min(n.nspname || '.' || c.relname)
-		FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid
-		JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-		WHERE c.relkind IN ('r', 'p', 'f') AND NOT c.relispartition AND c.relpersistence <> 't'
-			AND ` + ofUsers + `), '')`
+	EXISTS (SELECT FROM heirs), coalesce((SELECT pg_catalog.min(name) FROM heirs WHERE extended), '')`
 
 // schemaLacksSQL lists what [pgdump.Dump] leaves out.
 const schemaLacksSQL = `

@@ -63,6 +63,9 @@ func (e *request) readSchema(ctx context.Context, a *command.App, src source.Sou
 			"in other systems the definitions of tables go with their rows: leave out --schema-only")
 	case err == nil:
 		e.plan.Schema = schema
+		if schema.OwnRows {
+			source.Separate(src)
+		}
 		return schema.Lacks, nil
 	case !is:
 		return nil, err

@@ -66,14 +66,14 @@ func (e *request) lookUp(ctx context.Context, a *command.App, src source.Source)
 	if _, ok := src.(source.Parter); !ok && o.parted() {
 		return nil, command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
 	}
-	if !o.schemaOnly {
-		e.names, err = o.tableNames(ctx, src, e.names)
+	if e.plan.Omitted, err = o.omitted(ctx, src); err == nil {
+		omitted, err = e.readSchema(ctx, a, src)
 	}
-	if err == nil {
+	if err == nil && e.plan.Schema != nil && e.plan.Schema.OwnRows {
 		e.plan.Omitted, err = o.omitted(ctx, src)
 	}
-	if err == nil {
-		omitted, err = e.readSchema(ctx, a, src)
+	if err == nil && !o.schemaOnly {
+		e.names, err = o.tableNames(ctx, src, e.names) // which depend on the schema
 	}
 	if err == nil && !o.JSON {
 		a.WarnOmitted(omitted)

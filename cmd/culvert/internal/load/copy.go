@@ -174,15 +174,15 @@ func (c *copying) list(ctx context.Context) error {
 	if !is {
 		return command.Usagef("this source cannot list its tables: name them")
 	}
-	names, err := lister.Tables(ctx, "")
-	if err != nil {
-		return err
-	}
 	omitted, err := source.Omitted(ctx, c.src, "")
 	if err != nil {
 		return err
 	}
 	if err := c.readSchema(ctx, &omitted); err != nil {
+		return err
+	}
+	names, err := lister.Tables(ctx, "") // which depend on the schema
+	if err != nil {
 		return err
 	}
 	c.leaveOut(omitted, c.o.JSON)

@@ -180,6 +180,9 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 	if c.o.schemaOnly && !schema.Tables {
 		return errSchemaOnly
 	}
+	if schema.OwnRows {
+		source.Separate(c.src)
+	}
 	c.schema, *omitted = schema, schema.Lacks
 	return nil
 }
