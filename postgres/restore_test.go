@@ -30,6 +30,7 @@ func TestRestore(t *testing.T) {
 		Undo:   []string{"DROP VIEW public.fails", "DROP TABLE public.missing"},
 		Refused: []string{
 			"DROP TABLE orders", "CREATE ROLE r", "ALTER SYSTEM SET port = 1", "SELECT pg_sleep(9)",
+			"CREATE  ROLE r", "CREATE role r", "CREATE /**/ROLE r", "ALTER/**/ROLE r SUPERUSER", "GRANT r TO postgres",
 		},
 		New: func(t *testing.T) sinktest.Restored {
 			database := server.NewDatabase(t)

@@ -183,9 +183,10 @@ var (
 		`ALTER TABLE (?:ONLY )?` + qualified + `\s+(?:ADD CONSTRAINT ` + name + ` (?:PRIMARY KEY|UNIQUE|EXCLUDE)\b|` +
 		`CLUSTER ON |REPLICA IDENTITY ))`)
 
-	// allowed matches what statements of pg_dump begin with, and forbidden those of them that concern more than the
-	// database.
-	allowed = regexp.MustCompile(`^(?:CREATE|ALTER|COMMENT ON|SECURITY LABEL|GRANT|REVOKE|` +
+	// allowed matches what statements of pg_dump begin with, as it writes them, and forbidden those of them that
+	// concern more than the database.
+	allowed = regexp.MustCompile(`^(?:(?:CREATE|ALTER) [A-Z]+ |COMMENT ON |SECURITY LABEL |` +
+		`(?:GRANT|REVOKE) [A-Z][A-Z ,]*(?:\((?s:.*))? ON |` + // not the membership in a role
 		`REFRESH MATERIALIZED VIEW|SET default_(?:table_access_method|tablespace|with_oids)|` +
 		`SELECT pg_catalog\.setval\('(?:[^']|'')*', -?[0-9]+, (?:true|false)\)$)`)
 	forbidden = regexp.MustCompile(`^(?:CREATE|ALTER) (?:DATABASE|ROLE|USER|GROUP|SYSTEM|TABLESPACE|SUBSCRIPTION)\b`)
