@@ -18,6 +18,7 @@ import (
 	"culvert/export/internal/joined"
 	"culvert/manifest"
 	"culvert/place"
+	"culvert/source"
 )
 
 // ErrDamaged marks errors of an export that is not as it was written: files are damaged, missing or replaced.
@@ -152,7 +153,7 @@ func (d *Directory) Table(file string) *manifest.Table {
 func (d *Directory) Verify(ctx context.Context, checked func(*manifest.Table, error)) error {
 	damaged, failed, tables := 0, 0, d.Manifest.Tables
 	files := len(tables)
-	_, ofSchema := d.Schema(ctx)
+	ofSchema := d.readSchema(ctx, func(source.Statement) {})
 	if d.Manifest.Schema != nil {
 		files++
 	}

@@ -73,31 +73,47 @@ func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source
 // Schema reads the schema of the export, and compares its file with the manifest. It is nil if there is none. An error
 // about the file is an [*fs.PathError].
 func (d *Directory) Schema(ctx context.Context) (*source.Schema, error) {
-	of := d.Manifest.Schema
-	if of == nil {
+	if d.Manifest.Schema == nil {
 		return nil, nil
 	}
-	s := of.Schema
-	part := manifest.Part{File: of.File, TextBytes: of.TextBytes, FileBytes: of.FileBytes, SHA256: of.SHA256}
-	err := d.ReadPart(ctx, &part, func(text io.Reader) (err error) {
-		s.Statements, err = manifest.ReadStatements(text)
-		return err
-	})
-	if err == nil {
-		before := 0
-		for _, one := range s.Statements {
-			if !one.After {
-				before++
-			}
-		}
-		if before != of.Before || len(s.Statements)-before != of.After {
-			err = damagef("it has another number of statements than the manifest says")
-		}
-	}
+	s := d.Manifest.Schema.Schema
+	err := d.readSchema(ctx, func(one source.Statement) { s.Statements = append(s.Statements, one) })
 	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: of.File, Err: err}
+		return nil, err
 	}
 	return &s, nil
+}
+
+// readSchema calls each with every statement of the schema, if there is one.
+func (d *Directory) readSchema(ctx context.Context, each func(source.Statement)) error {
+	of := d.Manifest.Schema
+	if of == nil {
+		return nil
+	}
+	before, after := 0, 0
+	errNumber := damagef("it has another number of statements than the manifest says")
+	part := manifest.Part{File: of.File, TextBytes: of.TextBytes, FileBytes: of.FileBytes, SHA256: of.SHA256}
+	err := d.ReadPart(ctx, &part, func(text io.Reader) error {
+		return manifest.ReadStatements(text, func(one source.Statement) error {
+			if one.After {
+				after++
+			} else {
+				before++
+			}
+			if before > of.Before || after > of.After {
+				return errNumber
+			}
+			each(one)
+			return nil
+		})
+	})
+	if err == nil && (before != of.Before || after != of.After) {
+		err = errNumber
+	}
+	if err != nil {
+		return &fs.PathError{Op: "read", Path: of.File, Err: err}
+	}
+	return nil
 }
 
 // pack writes statements compressed and encrypted as the plan says, and returns the size of their text.

@@ -44,8 +44,7 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	}
 	var all []Stats
 	if len(names) > 0 && !p.SchemaOnly && !r.Filled() {
-		each := p.ofDatabase(schema)
-		each.Filling.Ledger = r.Ledger()
+		each := p.ofDatabase(schema, r.Ledger())
 		all, err = each.Directory(ctx, dst, from, names)
 		if madeLater(all); err != nil {
 			return all, err
@@ -80,7 +79,11 @@ func (p *Plan) CopyDatabase(
 		source.Separate(src)
 	}
 	if len(tables) > 0 && !p.SchemaOnly && !r.Filled() {
-		each := p.ofDatabase(schema)
+		each := *p
+		each.Filling.OwnRows = schema.OwnRows
+		if each.Create = !schema.Tables; schema.Tables {
+			each.Filling.Existing = sink.Truncate // what an interrupted copy has left, in tables that are its own
+		}
 		all, err = each.CopyTables(ctx, dst, src, tables)
 		if madeLater(all); err != nil {
 			return all, err
@@ -89,14 +92,12 @@ func (p *Plan) CopyDatabase(
 	return all, r.Finish(ctx, p.loaders())
 }
 
-// ofDatabase returns the plan for the tables of a database that is made again. What an interrupted load has left in the
-// tables that the schema has made is removed; nothing refers to them yet.
-func (p *Plan) ofDatabase(schema *source.Schema) *Plan {
+// ofDatabase returns the plan for the tables of a database that is made again. Tables that the schema has made have
+// nothing yet that sees their parts, which so can be committed one by one.
+func (p *Plan) ofDatabase(schema *source.Schema, ledger *sink.Ledger) *Plan {
 	each := *p
+	each.Create, each.Filling.EachPart, each.Filling.Ledger = !schema.Tables, schema.Tables, ledger
 	each.Filling.OwnRows = schema.OwnRows
-	if each.Create = !schema.Tables; schema.Tables {
-		each.Filling.Existing = sink.Truncate
-	}
 	return &each
 }
 
@@ -113,6 +114,9 @@ func (p *Plan) restore(
 	ctx context.Context, dst sink.Sink, schema *source.Schema, load string,
 ) (sink.Restoration, error) {
 	restorer, is := dst.(sink.Restorer)
+	if p.SchemaOnly {
+		load = "schema " + load // whose end is another one
+	}
 	switch {
 	case schema == nil:
 		return nil, errors.New("load: there is no schema of the whole database")

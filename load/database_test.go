@@ -206,3 +206,27 @@ func TestDatabaseGoesOn(t *testing.T) {
 		t.Errorf("the database becomes another one:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestSchemaOnlyThenDatabase makes only the schema, which fails, and then the database: its rows must come.
+func TestSchemaOnlyThenDatabase(t *testing.T) {
+	server := testkit.Postgres(t)
+	database, again := server.NewDatabase(t), server.NewDatabase(t)
+	database.Exec(t, shop)
+	from := exportDatabase(t, database, 0)
+	again.Exec(t, `CREATE FUNCTION no() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+		IF tg_tag = 'CREATE TRIGGER' THEN RAISE 'no triggers'; END IF; END $$;
+		CREATE EVENT TRIGGER no ON ddl_command_end EXECUTE FUNCTION no()`)
+	plan := load.Plan{SchemaOnly: true}
+	if _, err := plan.Database(t.Context(), newSink(t, again), from, "a load"); err == nil {
+		t.Fatal("a statement that fails is not noticed")
+	}
+	again.Exec(t, `DROP EVENT TRIGGER no; DROP FUNCTION no`)
+	plan.SchemaOnly = false
+	if _, err := plan.Database(t.Context(), newSink(t, again), from, "a load"); !errors.Is(err, sink.ErrOtherRestore) {
+		t.Fatalf("the rows after a schema alone: %v", err)
+	}
+	plan.SchemaOnly = true
+	if _, err := plan.Database(t.Context(), newSink(t, again), from, "a load"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -2,6 +2,8 @@ package manifest
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -62,25 +64,40 @@ func (s *Schema) check() error {
 		return errors.New("has no dialect")
 	case !IsSchemaName(s.File) || strings.ToLower(s.File) != s.File:
 		return fmt.Errorf("is in a file %q, which is not named as one", s.File)
-	case s.Before < 0, s.After < 0, s.TextBytes < 0, s.FileBytes < 0:
-		return errors.New("has a number below zero")
+	case s.Before < 0, s.Before > mostStatements, s.After < 0, s.After > mostStatements,
+		s.TextBytes < 0, s.FileBytes < 0:
+		return errors.New("has a number that cannot be")
 	case err != nil, len(hash) != sha256.Size, strings.ToLower(s.SHA256) != s.SHA256:
 		return errors.New("has no SHA-256")
 	}
 	return nil
 }
 
-// WriteStatements writes the text of the file of a schema: a JSON object with the array statements, each on a line.
+// mostStatements bounds the number of statements. A schema of 100,000 tables has about a million.
+const mostStatements = 8 << 20
+
+// maxStatements bounds the text of the file of a schema. JSON writes a line feed or a quote with two bytes.
+const maxStatements = 2 * source.MaxSchema
+
+// WriteStatements writes the text of the file of a schema: a JSON object with the array statements, each on a line. The
+// error is [source.ErrSchemaTooLarge] if they are more than ReadStatements reads.
 func WriteStatements(w io.Writer, statements []source.Statement) error {
+	if len(statements) > mostStatements {
+		return source.ErrSchemaTooLarge
+	}
 	to := bufio.NewWriterSize(w, 64<<10)
+	size := 0
 	separator := "{\"statements\": [\n"
 	for _, one := range statements {
 		line, err := encode(one)
 		if err != nil {
 			return err
 		}
+		if size += len(line) + len(separator); size > maxStatements {
+			return source.ErrSchemaTooLarge
+		}
 		_, _ = to.WriteString(separator) // Flush returns its error
-		_, _ = to.WriteString(strings.TrimSuffix(string(line), "\n"))
+		_, _ = to.Write(bytes.TrimSuffix(line, []byte("\n")))
 		separator = ",\n"
 	}
 	if len(statements) == 0 {
@@ -90,21 +107,42 @@ func WriteStatements(w io.Writer, statements []source.Statement) error {
 	return to.Flush()
 }
 
-// ReadStatements reads the text of the file of a schema, of up to [source.MaxSchema] bytes.
-func ReadStatements(r io.Reader) ([]source.Statement, error) {
-	limited := &io.LimitedReader{R: r, N: maxStatements + 1}
-	var text struct {
-		Statements []source.Statement `json:"statements"`
-	}
-	err := json.NewDecoder(limited).Decode(&text)
+// ReadStatements reads the text of the file of a schema, and calls each with one statement after the other. It keeps
+// none.
+func ReadStatements(r io.Reader, each func(source.Statement) error) error {
+	limited := &io.LimitedReader{R: r, N: maxStatements + 1<<10}
+	err := readStatements(json.NewDecoder(limited), each)
 	if limited.N <= 0 {
 		err = source.ErrSchemaTooLarge
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: the schema: %w", ErrInvalid, err)
+		return fmt.Errorf("%w: the schema: %w", ErrInvalid, err)
 	}
-	return text.Statements, nil
+	return nil
 }
 
-// maxStatements bounds the text of the file of a schema: JSON writes a line feed or a quote with two bytes.
-const maxStatements = 2 * source.MaxSchema
+func readStatements(text *json.Decoder, each func(source.Statement) error) error {
+	for _, want := range []json.Token{json.Delim('{'), "statements", json.Delim('[')} {
+		if got, err := text.Token(); err != nil || got != want {
+			return cmp.Or(err, errors.New("it does not begin as one"))
+		}
+	}
+	for text.More() {
+		var one source.Statement
+		if err := text.Decode(&one); err != nil {
+			return err
+		}
+		if one.SQL == "" {
+			return errors.New("a statement is empty")
+		}
+		if err := each(one); err != nil {
+			return err
+		}
+	}
+	for _, want := range []json.Token{json.Delim(']'), json.Delim('}')} {
+		if got, err := text.Token(); err != nil || got != want {
+			return cmp.Or(err, errors.New("it does not end as one"))
+		}
+	}
+	return nil
+}

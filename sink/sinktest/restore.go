@@ -290,7 +290,8 @@ func testRestoreOtherLoad(t *testing.T, f *Restoring) {
 	if restoration.Filled() {
 		t.Error("the rows are there before they were loaded")
 	}
-	if _, err := db.(sink.Restorer).Restore(t.Context(), "second", s, sink.Filling{}); !errors.Is(err, sink.ErrOtherRestore) {
+	_, err = db.(sink.Restorer).Restore(t.Context(), "second", s, sink.Filling{})
+	if !errors.Is(err, sink.ErrOtherRestore) {
 		t.Errorf("another load: %v", err)
 	}
 	closeSource(t, db)

@@ -22,7 +22,7 @@ var _ sink.Restorer = (*DB)(nil)
 // restoring is the schema in which a restoration keeps what it has done: a row for each statement that comes after the
 // rows, one for begun, and one for filled when all rows are there. It is dropped at the end. A statement is known by
 // its hash, since a copy that is repeated may find others before it.
-const restoring = "culvert_restore"
+const restoring = pgdump.Restoring
 
 // These are recorded like the hashes of statements.
 const (
@@ -64,7 +64,7 @@ func (db *DB) Restore(
 		return nil, fmt.Errorf("postgres: the schema is one of %s", s.Dialect)
 	}
 	for _, one := range s.Statements {
-		if !isAllowed(one.SQL) {
+		if !pgdump.Allowed(one.SQL, one.After) {
 			return nil, fmt.Errorf("postgres: the schema has a statement that makes nothing: %s", sink.Shorten(one.SQL))
 		}
 	}
@@ -157,7 +157,7 @@ func (r *restoration) before(ctx context.Context) error {
 			return r.failed(ctx, s, some[succeeded], err)
 		}
 	}
-	return nil
+	return s.failed(ctx, "setting up the session", s.exec(ctx, "RESET SESSION AUTHORIZATION"))
 }
 
 // failed is the error of a statement.
@@ -183,14 +183,6 @@ var (
 		`ALTER TABLE (?:ONLY )?` + qualified + `\s+(?:ADD CONSTRAINT ` + name + ` (?:PRIMARY KEY|UNIQUE|EXCLUDE)\b|` +
 		`CLUSTER ON |REPLICA IDENTITY ))`)
 
-	// allowed matches what statements of pg_dump begin with, as it writes them, and forbidden those of them that
-	// concern more than the database.
-	allowed = regexp.MustCompile(`^(?:(?:CREATE|ALTER) [A-Z]+ |COMMENT ON |SECURITY LABEL |` +
-		`(?:GRANT|REVOKE) [A-Z][A-Z ,]*(?:\((?s:.*))? ON |` + // not the membership in a role
-		`REFRESH MATERIALIZED VIEW|SET default_(?:table_access_method|tablespace|with_oids)|` +
-		`SELECT pg_catalog\.setval\('(?:[^']|'')*', -?[0-9]+, (?:true|false)\)$)`)
-	forbidden = regexp.MustCompile(`^(?:CREATE|ALTER) (?:DATABASE|ROLE|USER|GROUP|SYSTEM|TABLESPACE|SUBSCRIPTION)\b`)
-
 	isComment = regexp.MustCompile(`^COMMENT ON `)
 
 	// isSetting matches the statements that set what those after them depend on, and isMethod those of them that matter
@@ -201,8 +193,6 @@ var (
 	// isLast matches the statements that are run when nothing else is left: an event trigger may forbid all others.
 	isLast = regexp.MustCompile(`^(?:CREATE|ALTER|COMMENT ON|SECURITY LABEL(?: FOR \S+)? ON) EVENT TRIGGER `)
 )
-
-func isAllowed(sql string) bool { return allowed.MatchString(sql) && !forbidden.MatchString(sql) }
 
 // methodsOf returns the statement that sets the access method of each statement after the rows, for its transaction.
 func methodsOf(statements []source.Statement) []string {
@@ -262,7 +252,8 @@ func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 		return err
 	}
 	if !r.Filled() {
-		if err := r.db.session.params(ctx, recordSQL, r.load, filled).Err; err != nil {
+		// Another process may load the same.
+		if err := r.db.session.params(ctx, recordSQL+" ON CONFLICT DO NOTHING", r.load, filled).Err; err != nil {
 			return r.db.session.failed(ctx, "recording that the rows are there", err)
 		}
 		if err := r.db.session.commit(ctx, r.db.config); err != nil {
@@ -283,6 +274,7 @@ func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 			if err != nil {
 				break // with fewer, it only takes longer
 			}
+			s.redact, s.timeout = r.filling.Redact, r.filling.Timeout()
 			sessions = append(sessions, s)
 		}
 		some, err := r.step(ctx, sessions, groups)

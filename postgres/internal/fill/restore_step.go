@@ -3,12 +3,15 @@ package fill
 import (
 	"context"
 	"errors"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
+	"culvert/postgres/internal/pgdump"
 	"culvert/sink"
 )
 
@@ -77,21 +80,29 @@ func hasMet(err error) bool {
 	return is && (refused.Code == codeDeadlock || refused.Code == codeLockNotAvailable)
 }
 
-// stepSettingsSQL are pgdump.Settings for one statement.
-const stepSettingsSQL = `SELECT pg_catalog.set_config('search_path', '', true),
-	pg_catalog.set_config('check_function_bodies', 'off', true), pg_catalog.set_config('xmloption', 'content', true),
-	pg_catalog.set_config('standard_conforming_strings', 'on', true),
-	pg_catalog.set_config('client_min_messages', 'warning', true),
-	pg_catalog.set_config('default_tablespace', '', true), pg_catalog.set_config('row_security', 'off', true),
-	pg_catalog.set_config('statement_timeout', '0', true), pg_catalog.set_config('client_encoding', 'UTF8', true)`
+// setting matches one of the settings with which a transaction begins.
+var setting = regexp.MustCompile(`SET LOCAL (\w+) = '?([^;']*)'?;`)
+
+// stepSettings returns a statement that makes all settings of a transaction of the session, and pgdump.Settings, so
+// that it can be sent together with others.
+func (s *session) stepSettings() string {
+	var list []string
+	for _, match := range setting.FindAllStringSubmatch(s.beginSQL()+pgdump.Settings, -1) {
+		list = append(list, "pg_catalog.set_config('"+match[1]+"', '"+match[2]+"', true)")
+	}
+	return "SELECT " + strings.Join(list, ", ") + `,
+	CASE WHEN pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL
+		THEN pg_catalog.set_config('transaction_timeout', '0', true) END`
+}
 
 // run runs statements, each in a transaction of its own, and sends up to statementsAtOnce before it reads what has
 // become of them. It returns an error for each, or nil, or that of the session.
 func (r *restoration) run(ctx context.Context, s *session, places []int) (errs []error, err error) {
+	settings := s.stepSettings()
 	for some := range slices.Chunk(places, statementsAtOnce) {
 		pipeline := s.conn.StartPipeline(ctx)
 		for _, place := range some {
-			pipeline.SendQueryParams(stepSettingsSQL, nil, nil, nil, nil)
+			pipeline.SendQueryParams(settings, nil, nil, nil, nil)
 			if r.methods[place] != "" {
 				pipeline.SendQueryParams(r.methods[place], nil, nil, nil, nil)
 			}

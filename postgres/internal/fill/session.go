@@ -74,16 +74,21 @@ SET LOCAL lock_timeout = %d;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true), pg_catalog.pg_backend_pid(),
 	pg_catalog.current_setting('transaction_read_only'), pg_catalog.pg_is_in_recovery()`
 
-// begin begins a transaction, in place of one that is open.
-func (s *session) begin(ctx context.Context, f sink.Filling) error {
-	s.rollback()
-	s.xid, s.redact, s.timeout = "", f.Redact, f.Timeout()
-	// A server in SQL_ASCII does not convert text to UTF-8, but refuses text that is not valid UTF-8.
+// beginSQL returns the statements that begin a transaction. A server in SQL_ASCII does not convert text to UTF-8, but
+// refuses text that is not valid UTF-8.
+func (s *session) beginSQL() string {
 	encoding := "UTF8"
 	if s.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
 		encoding = "SQL_ASCII"
 	}
-	results, err := s.conn.Exec(ctx, fmt.Sprintf(beginSQL, encoding, s.timeout.Milliseconds())).ReadAll()
+	return fmt.Sprintf(beginSQL, encoding, s.timeout.Milliseconds())
+}
+
+// begin begins a transaction, in place of one that is open.
+func (s *session) begin(ctx context.Context, f sink.Filling) error {
+	s.rollback()
+	s.xid, s.redact, s.timeout = "", f.Redact, f.Timeout()
+	results, err := s.conn.Exec(ctx, s.beginSQL()).ReadAll()
 	var rows [][][]byte
 	if len(results) > 0 {
 		rows = results[len(results)-1].Rows

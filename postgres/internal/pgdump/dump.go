@@ -36,15 +36,8 @@ func Dump(ctx context.Context, config *pgconn.Config, c Config) (*source.Schema,
 	if err != nil {
 		return nil, err
 	}
-	var sections [2][]byte
-	group, ctx := errgroup.WithContext(ctx)
-	for i, section := range []string{"pre-data", "post-data"} {
-		group.Go(func() (err error) {
-			sections[i], err = p.run(ctx, config, c, section)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	sections, err := p.runAll(ctx, config, c)
+	if err != nil {
 		return nil, err
 	}
 	schema := &source.Schema{Dialect: source.PostgreSQL, By: "pg_dump " + p.version, Tables: true}
@@ -54,15 +47,42 @@ func Dump(ctx context.Context, config *pgconn.Config, c Config) (*source.Schema,
 		}
 		statements, err := Split(string(text))
 		if err != nil {
-			return nil, err
+			return nil, &source.NoSchemaError{Reason: "its text is not understood", Err: err}
 		}
 		for _, sql := range statements {
-			if !leftOut.MatchString(sql) {
-				schema.Statements = append(schema.Statements, source.Statement{SQL: sql, After: i == 1})
+			if leftOut.MatchString(sql) {
+				continue
 			}
+			if !Allowed(sql, i == 1) {
+				return nil, &source.NoSchemaError{Reason: "it has a statement that is not known: " + firstLine(sql)}
+			}
+			schema.Statements = append(schema.Statements, source.Statement{SQL: sql, After: i == 1})
 		}
 	}
 	return schema, nil
+}
+
+// lockTimeout is how long pg_dump waits for the lock of a table, which a change of it may hold.
+const lockTimeout = "1min"
+
+// Restoring is the schema in which a load that has not ended keeps what it has done. It is no part of the database.
+const Restoring = "culvert_restore"
+
+// allowed matches what statements of pg_dump begin with, forbidden those of them that it prints only for other
+// databases and servers, and authorization those by which it grants as somebody else.
+var (
+	allowed = regexp.MustCompile(`^(?:(?:CREATE|ALTER) [A-Z]+ |COMMENT ON |SECURITY LABEL |` +
+		`(?:GRANT|REVOKE) [A-Z][A-Z ,]*(?:\((?s:.*))? ON |` + // not the membership in a role
+		`REFRESH MATERIALIZED VIEW |SET default_(?:table_access_method|tablespace|with_oids) |` +
+		`SELECT pg_catalog\.setval\('(?:[^']|'')*', -?[0-9]+, (?:true|false)\)$)`)
+	forbidden     = regexp.MustCompile(`^(?:CREATE|ALTER) (?:DATABASE|ROLE|USER|GROUP|SYSTEM|TABLESPACE|SUBSCRIPTION)\b`)
+	authorization = regexp.MustCompile(`^(?:SET SESSION AUTHORIZATION |RESET SESSION AUTHORIZATION$)`)
+)
+
+// Allowed reports whether a statement begins as one of a schema. Those that change the user are only before the rows,
+// which one transaction makes.
+func Allowed(sql string, after bool) bool {
+	return allowed.MatchString(sql) && !forbidden.MatchString(sql) || !after && authorization.MatchString(sql)
 }
 
 // leftOut matches the statements that do not come along.
@@ -82,16 +102,47 @@ SET LOCAL default_tablespace = '';
 SET LOCAL row_security = off;
 `
 
-// run runs a pg_dump for one section, and returns what it prints.
-func (p *program) run(ctx context.Context, config *pgconn.Config, c Config, section string) (_ []byte, err error) {
-	proxy, err := listen(ctx, config)
+// runAll prints both sections at the same time, or one after the other if the server accepts only one more connection.
+func (p *program) runAll(ctx context.Context, config *pgconn.Config, c Config) (sections [2][]byte, err error) {
+	names := [...]string{"pre-data", "post-data"}
+	first, err := listen(ctx, config)
 	if err != nil {
-		return nil, err
+		return sections, err
 	}
-	defer func() { err = errors.Join(err, proxy.close()) }()
+	second, err := listen(ctx, config)
+	if err != nil {
+		if ctx.Err() != nil {
+			return sections, errors.Join(err, first.close())
+		}
+		if sections[0], err = p.run(ctx, first, config, c, names[0]); err != nil {
+			return sections, err
+		}
+		if second, err = listen(ctx, config); err != nil {
+			return sections, err
+		}
+		sections[1], err = p.run(ctx, second, config, c, names[1])
+		return sections, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for i, one := range []*proxy{first, second} {
+		group.Go(func() (err error) {
+			sections[i], err = p.run(ctx, one, config, c, names[i])
+			return err
+		})
+	}
+	return sections, group.Wait()
+}
+
+// run runs a pg_dump for one section, and returns what it prints. It closes the proxy.
+func (p *program) run(
+	ctx context.Context, to *proxy, config *pgconn.Config, c Config, section string,
+) (_ []byte, err error) {
+	ended := false // by itself, so that nothing is left to cancel
+	defer func() { err = errors.Join(err, to.end(ended)) }()
 	arguments := []string{
 		"--schema-only", "--section=" + section, "--snapshot=" + c.Snapshot, "--encoding=UTF8",
-		"--no-tablespaces", "--no-subscriptions", "--no-password",
+		"--no-tablespaces", "--no-subscriptions", "--no-password", "--lock-wait-timeout=" + lockTimeout,
+		"--exclude-schema=" + Restoring,
 	}
 	if !c.Grants {
 		arguments = append(arguments, "--no-owner", "--no-privileges")
@@ -99,21 +150,38 @@ func (p *program) run(ctx context.Context, config *pgconn.Config, c Config, sect
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cmd := exec.CommandContext(ctx, p.path, arguments...)
-	cmd.Env = environment("PGHOST="+proxy.directory, "PGPORT="+port, "PGUSER="+config.User,
+	cmd.Env = environment("PGHOST="+to.directory, "PGPORT="+port, "PGUSER="+config.User,
 		"PGDATABASE="+cmp.Or(config.Database, config.User), "PGSSLMODE=disable", "PGGSSENCMODE=disable")
 	out := &bounded{stop: stop}
-	var said bytes.Buffer
+	var said tail
 	cmd.Stdout, cmd.Stderr = out, &said
 	err = cmd.Run()
+	ended = err == nil
 	switch {
 	case out.full:
 		return nil, source.ErrSchemaTooLarge
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, &source.NoSchemaError{Reason: "pg_dump failed", Err: errors.New(lastLines(said.String(), err))}
+		return nil, &source.NoSchemaError{Reason: "pg_dump failed", Err: errors.New(lastLines(string(said), err))}
 	}
 	return out.text.Bytes(), nil
+}
+
+// firstLine returns the beginning of a statement in one line.
+func firstLine(sql string) string {
+	line := strings.Join(strings.Fields(sql), " ")
+	return strings.ToValidUTF8(line[:min(len(line), 80)], "")
+}
+
+// tail keeps the end of what is written to it.
+type tail []byte
+
+func (t *tail) Write(text []byte) (int, error) {
+	const most = 4 << 10
+	*t = append(*t, text[max(0, len(text)-most):]...)
+	*t = (*t)[max(0, len(*t)-most):]
+	return len(text), nil
 }
 
 // lastLines returns the end of what a program has said, in one line.

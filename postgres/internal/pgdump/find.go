@@ -51,7 +51,9 @@ func find(ctx context.Context, server int) (*program, error) {
 			return nil, ctx.Err()
 		case err != nil:
 		case p.major < server:
-			old = p
+			if old == nil || p.major > old.major {
+				old = p
+			}
 		case best == nil || p.major < best.major:
 			best = p
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"culvert/postgres/internal/wire"
+	"culvert/source"
 )
 
 // grace is how long to wait for the server when a connection is closed.
@@ -24,27 +25,33 @@ const grace = 5 * time.Second
 type proxy struct {
 	directory string // with the socket in it
 	listener  net.Listener
+	conn      *pgconn.PgConn // to cancel what it does
 	server    *pgconn.HijackedConn
-
-	served sync.WaitGroup
-	err    error // of the handshake with the client, once served
+	served    sync.WaitGroup
 }
 
 // port is a part of the name of the socket.
 const port = "5432"
 
-// listen connects to the server, and makes the socket.
-func listen(ctx context.Context, config *pgconn.Config) (_ *proxy, err error) {
-	conn, err := wire.Connect(ctx, config, grace)
-	if err != nil {
+// listen connects to the server, and makes the socket. The error is a [*source.NoSchemaError] unless the context ended.
+func listen(ctx context.Context, config *pgconn.Config) (*proxy, error) {
+	p, err := newProxy(ctx, config)
+	if err != nil && ctx.Err() == nil {
+		return nil, &source.NoSchemaError{Reason: "pg_dump gets no connection", Err: err}
+	}
+	return p, err
+}
+
+func newProxy(ctx context.Context, config *pgconn.Config) (_ *proxy, err error) {
+	p := new(proxy)
+	if p.conn, err = wire.Connect(ctx, config, grace); err != nil {
 		return nil, err
 	}
-	if err := conn.SyncConn(ctx); err != nil {
-		wire.Close(conn, "ROLLBACK", grace)
+	if err := p.conn.SyncConn(ctx); err != nil {
+		wire.Close(p.conn, "ROLLBACK", grace)
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
-	p := new(proxy)
-	if p.server, err = conn.Hijack(); err != nil {
+	if p.server, err = p.conn.Hijack(); err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	if p.directory, err = os.MkdirTemp("", "culvert-"); err != nil { // which only the user can open
@@ -61,10 +68,9 @@ func listen(ctx context.Context, config *pgconn.Config) (_ *proxy, err error) {
 func (p *proxy) serve() {
 	client, err := p.listener.Accept()
 	if err != nil {
-		p.err = err
 		return
 	}
-	if p.err = p.greet(client); p.err == nil {
+	if err := p.greet(client); err == nil { // otherwise the client says so
 		var back sync.WaitGroup
 		back.Go(func() {
 			// The client notices that the connection ends; so does the server.
@@ -105,6 +111,17 @@ func (p *proxy) greet(client net.Conn) error {
 	backend.Send(&pgproto3.BackendKeyData{ProcessID: p.server.PID, SecretKey: p.server.SecretKey})
 	backend.Send(&pgproto3.ReadyForQuery{TxStatus: p.server.TxStatus})
 	return backend.Flush()
+}
+
+// end is close. What the client has asked for is canceled unless it has ended by itself: a server that waits for a lock
+// does not notice that its client is gone.
+func (p *proxy) end(byItself bool) error {
+	if !byItself {
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		_ = p.conn.CancelRequest(ctx) // what it fails for ends the connection too
+	}
+	return p.close()
 }
 
 // close ends both connections, and removes the socket.

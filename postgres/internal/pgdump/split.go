@@ -60,6 +60,9 @@ func (s *splitter) next() (string, error) {
 		at += length
 	}
 	one := strings.TrimSpace(s.rest)
+	if s.parentheses > 0 || s.blocks > 0 {
+		return "", fmt.Errorf("postgres: a statement does not end: %.40q", one)
+	}
 	s.rest = ""
 	return one, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"culvert/postgres/internal/pgdump"
 	"culvert/source"
 )
 
@@ -107,8 +108,10 @@ func (s *session) list(ctx context.Context, sql string, parameters ...string) ([
 	return list, nil
 }
 
-// ofUsers is true for schemas n that are not the system's. It has no backslash, whose meaning is a setting of the user.
-const ofUsers = `n.nspname <> 'information_schema' AND NOT pg_catalog.starts_with(n.nspname::text, 'pg_')`
+// ofUsers is true for schemas n that are not the system's, and not that of a load that has not ended. It has no
+// backslash, whose meaning is a setting of the user.
+const ofUsers = `n.nspname <> 'information_schema' AND n.nspname <> '` + pgdump.Restoring + `'
+	AND NOT pg_catalog.starts_with(n.nspname::text, 'pg_')`
 
 // schemasSQL lists the named schema first, and then the others.
 const schemasSQL = `

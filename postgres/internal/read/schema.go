@@ -2,7 +2,6 @@ package read
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -37,7 +36,7 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 		}
 	}
 	snapshot, err := db.Share(ctx)
-	if errors.Is(err, source.ErrUnavailable) || ctx.Err() != nil {
+	if err != nil && (db.session.conn.IsClosed() || ctx.Err() != nil) {
 		return nil, err
 	}
 	if err != nil {
@@ -84,11 +83,13 @@ SELECT pg_catalog.current_setting('server_version_num')::int / 10000,
 const schemaLacksSQL = `
 SELECT 'the subscription "' || s.subname || '"' FROM pg_catalog.pg_subscription s
 	JOIN pg_catalog.pg_database d ON d.oid = s.subdbid WHERE d.datname = pg_catalog.current_database()
+UNION ALL SELECT 'a load that has not ended (the schema ' || nspname || ')' FROM pg_catalog.pg_namespace
+	WHERE nspname = '` + pgdump.Restoring + `'
 UNION ALL SELECT 'the user mapping of "' || usename || '" for the server "' || srvname || '"'
 	FROM pg_catalog.pg_user_mappings
 ORDER BY 1`
 
-// sequencesSQL lists the sequences, as SQL, and whether the user may read each.
+// allSequencesSQL lists the sequences, as SQL, and whether the user may read each.
 const allSequencesSQL = `
 SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
 	pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_sequence_privilege(c.oid, 'SELECT')

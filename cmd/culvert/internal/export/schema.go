@@ -81,7 +81,9 @@ func (e *request) readSchema(ctx context.Context, a *command.App, src source.Sou
 			a.Console.Hint(hint)
 		}
 	}
-	omitted = e.plan.Omitted // the schema was told
-	e.plan.Omitted = append(slices.Clip(omitted), "the schema: "+command.Plain(err))
-	return omitted, nil
+	omitted = e.plan.Omitted
+	if e.plan.Omitted = append(slices.Clip(omitted), "the schema: "+command.Plain(err)); o.JSON {
+		omitted = e.plan.Omitted
+	}
+	return omitted, nil // people were told of the schema
 }

@@ -276,7 +276,7 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 		if !c.schema.Tables {
 			again = restoreAnew
 		}
-		err = withRestoreHints(err, again)
+		err = withRestoreHints(err, again, len(all) > 0)
 	} else {
 		reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
 	}
@@ -307,7 +307,8 @@ func (c *copying) explainAll(ctx context.Context, tables []load.Names, err error
 		return err
 	}
 	explained := c.explain(err)
-	if err != nil && len(tables) == 1 && ctx.Err() == nil && !command.Is[*command.UsageError](err) {
+	if err != nil && len(tables) == 1 && ctx.Err() == nil && !command.Is[*command.UsageError](err) &&
+		!command.Is[*sink.StatementsError](err) {
 		return command.Rephrase(explained, aboutTable(tables[0].From, command.Plain(explained)))
 	}
 	return explained

@@ -64,7 +64,7 @@ func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	s := from.Manifest.Schema
 	f.leaveOut(s.Lacks, f.o.JSON)
 	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, err)
-	return withRestoreHints(err, restoreAgain)
+	return withRestoreHints(err, restoreAgain, len(all) > 0)
 }
 
 // reportDatabase reports what has become of the tables of a database. There are none if only the schema was to be made,
@@ -102,8 +102,8 @@ const (
 		"begin again with an empty database; or load an export, which goes on"
 )
 
-// withRestoreHints adds what to try when a database was not made to its end.
-func withRestoreHints(err error, again string) error {
+// withRestoreHints adds what to try when a database was not made to its end. Some says that tables were tried.
+func withRestoreHints(err error, again string, some bool) error {
 	failed, isFailed := errors.AsType[*sink.StatementsError](err)
 	var hints []string
 	switch {
@@ -114,15 +114,17 @@ func withRestoreHints(err error, again string) error {
 	case isFailed && failed.Before:
 		hints = []string{
 			"nothing was changed; the database must be empty, and have the roles and extensions that the schema names",
-			"to make only tables, in a database that has others: name them after DEST",
+			"to make only tables, in a database that has others: name the tables",
 		}
 	case isFailed:
 		if n := len(failed.Failed); n > 1 {
 			err = fmt.Errorf("%d statements after the rows have failed: %w", n, err)
 		}
 		hints = []string{"the rows are committed; " + restoreAgain}
-	default:
+	case some:
 		hints = []string{again}
+	default:
+		return err
 	}
 	return command.WithHint(err, append(command.HintsOf(err), hints...)...)
 }
