@@ -102,6 +102,9 @@ const (
 		"begin again with an empty database; or load an export, which goes on"
 )
 
+// restoring is the name of the schema of PostgreSQL, or of the tables, in which a database remembers what was done.
+const restoring = "culvert_restore"
+
 // withRestoreHints adds what to try when a database was not made to its end. Some says that tables were tried.
 func withRestoreHints(err error, again string, some bool) error {
 	failed, isFailed := errors.AsType[*sink.StatementsError](err)
@@ -120,7 +123,10 @@ func withRestoreHints(err error, again string, some bool) error {
 		if n := len(failed.Failed); n > 1 {
 			err = fmt.Errorf("%d statements after the rows have failed: %w", n, err)
 		}
-		hints = []string{"the rows are committed; " + restoreAgain}
+		hints = []string{
+			"the rows are committed; " + restoreAgain,
+			"to leave it as it is, drop what has recorded that: " + restoring,
+		}
 	case some:
 		hints = []string{again}
 	default:
