@@ -57,8 +57,9 @@ type restoration struct {
 	now       settings // of the session
 }
 
-// Restores reports whether the schema is one of MySQL or MariaDB. Of the other one of them, some statements may fail.
-func (db *DB) Restores(d source.Dialect) bool { return d == source.MySQL || d == source.MariaDB }
+// Restores reports whether the schema is one of the system of the server: MySQL, or MariaDB. The other one of them has
+// not all of its statements.
+func (db *DB) Restores(d source.Dialect) bool { return d == db.dialect() }
 
 // Restore runs the statements before the rows, which make sequences. If one fails, it drops the others.
 func (db *DB) Restore(
@@ -216,8 +217,10 @@ func (r *restoration) undo() error {
 	return r.forget()
 }
 
-// run runs the statements before or after the rows that are not done.
+// run runs the statements before or after the rows that are not done. Whatever becomes of them, the database has its
+// collation again.
 func (r *restoration) run(after bool) (err error) {
+	defer func() { err = errors.Join(err, r.restoreCollation()) }()
 	var steps []step
 	for _, s := range r.steps {
 		if s.after == after && r.states[s.key] != done {
@@ -243,9 +246,6 @@ func (r *restoration) run(after bool) (err error) {
 				break
 			}
 		}
-	}
-	if err := r.restoreCollation(); err != nil {
-		return err
 	}
 	if err := r.record(""); err != nil {
 		return err
@@ -333,28 +333,49 @@ func (r *restoration) set(with settings) error {
 }
 
 func (r *restoration) alter(collation string) error {
-	err := r.db.conn.Exec(r.ctx, "ALTER DATABASE "+catalog.Quote(r.db.conn.Database)+" COLLATE "+collation)
-	if err == nil {
+	err := r.db.conn.Exec(r.ctx, alterSQL(r.db.conn.Database, collation))
+	if wire.Refused(err) == nil { // it may be altered even if the answer is lost
 		r.now.database = collation
 	}
 	return err
 }
 
-// restoreCollation gives the database the collation that it had, which an earlier process may have altered too.
-func (r *restoration) restoreCollation() error {
-	found, err := r.db.conn.Query(r.ctx, 1,
+// restoreCollation gives the database the collation that it had, which an earlier process may have altered too. The end
+// of the context does not keep it from that. If the connection is gone, another one does it.
+func (r *restoration) restoreCollation() (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), grace)
+	defer cancel()
+	conn := r.db.conn
+	if conn.Gone {
+		if cmp.Or(r.now.database, r.collation) == r.collation {
+			return nil
+		}
+		if conn, err = conn.After(ctx); err != nil {
+			return fmt.Errorf("mysql: database %q keeps another collation until the load goes on: %w",
+				r.db.conn.Database, err)
+		}
+		defer conn.Close()
+	}
+	found, err := conn.Query(ctx, 1,
 		"SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = ?", r.db.conn.Database)
 	if err == nil && len(found) != 1 {
 		err = wire.ErrAnswer
 	}
 	if err == nil && r.collation != "" && found[0][0] != r.collation {
-		err = r.alter(r.collation)
+		err = conn.Exec(ctx, alterSQL(r.db.conn.Database, r.collation))
 	}
-	return r.failed("setting the collation of the database", err)
+	if err == nil {
+		r.now.database = ""
+	}
+	return r.db.failed(ctx, "setting the collation of the database", err)
 }
 
-// forget drops the tables of the restoration, in one statement: with one of them alone, the load would not find its
-// rows again.
+func alterSQL(database, collation string) string {
+	return "ALTER DATABASE " + catalog.Quote(database) + " COLLATE " + collation
+}
+
+// forget drops the tables of the restoration. MariaDB drops one after the other, and may be killed between them. So the
+// ledger, which nobody would find alone, is the first. Without it, the other table still says that all rows are there.
 func (r *restoration) forget() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit"
 	"culvert/mysql/internal/fill"
@@ -222,5 +223,59 @@ func TestRestoreSettings(t *testing.T) {
 	}
 	if found := database.Query(t, "SELECT 1 FROM wrong"); len(found) != 1 {
 		t.Error("a view that was tried again is not there")
+	}
+}
+
+// TestRestoresOwn takes no schema of MySQL into MariaDB, which has other statements.
+func TestRestoresOwn(t *testing.T) {
+	db := open(t, testkit.MariaDB(t).NewDatabase(t))
+	if !db.Restores(source.MariaDB) || db.Restores(source.MySQL) {
+		t.Error("a schema of another system can be made")
+	}
+}
+
+// TestRestoreKeepsCollation ends a load while a statement waits for which the collation of the database was altered.
+func TestRestoreKeepsCollation(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE x (id int)")
+	before := database.Query(t, "SELECT @@collation_database")
+	s := &source.Schema{Dialect: source.MariaDB, Statements: []source.Statement{
+		{After: true, SQL: "SET SESSION sql_mode = '', character_set_client = utf8mb4, " +
+			"collation_connection = utf8mb4_bin, collation_database = latin1_bin"},
+		{After: true, SQL: "CREATE TRIGGER `t` BEFORE INSERT ON `x` FOR EACH ROW SET @x = 1"},
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	db, other := open(t, database), open(t, database)
+	holder, err := other.Table(t.Context(), "x", sink.Filling{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	restoration, err := db.Restore(ctx, "x", s, sink.Filling{LockTimeout: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		testkit.WaitFor(t, "the trigger", func() bool {
+			return len(database.Query(t, "SELECT 1 FROM information_schema.PROCESSLIST WHERE DB = DATABASE() "+
+				"AND INFO LIKE 'CREATE TRIGGER%' AND STATE LIKE 'Waiting%'")) > 0
+		})
+		cancel()
+	}()
+	if err := restoration.Finish(ctx, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("got the error %v", err)
+	}
+	if after := database.Query(t, "SELECT @@collation_database"); after[0][0] != before[0][0] {
+		t.Errorf("the database stays as %q", after)
+	}
+	if err := holder.Discard(); err != nil {
+		t.Fatal(err)
+	}
+	restoration, err = open(t, database).Restore(t.Context(), "x", s, sink.Filling{})
+	if err == nil {
+		err = restoration.Finish(t.Context(), 1)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
