@@ -104,3 +104,19 @@ func TestInOrder(t *testing.T) {
 		t.Error(order)
 	}
 }
+
+func TestGrantsRole(t *testing.T) {
+	for grant, is := range map[string]bool{
+		"GRANT `reader`@`%`,`a``b`@`%` TO `me`@`localhost`":     true,
+		"GRANT ``@`%` TO `me`@`localhost`":                      true,
+		"GRANT SELECT (`a`, `b`@) ON `shop`.`t` TO `me`@`%`":    false,
+		"GRANT USAGE ON *.* TO `me`@`localhost`":                false,
+		"GRANT PROXY ON ``@`` TO `root`@`%` WITH GRANT OPTION":  false,
+		"GRANT SELECT, TRIGGER ON `shop`.* TO `me`@`localhost`": false,
+		"GRANT BACKUP_ADMIN,ROLE_ADMIN ON *.* TO `root`@`%`":    false,
+	} {
+		if grantsRole.MatchString(grant) != is {
+			t.Errorf("%s: grants a role: %v", grant, !is)
+		}
+	}
+}

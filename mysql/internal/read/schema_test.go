@@ -67,6 +67,25 @@ func TestSchemaLacks(t *testing.T) {
 	}
 }
 
+// TestSchemaRole has a user who may see triggers by a role.
+func TestSchemaRole(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	user, role := "'reader of "+database.Name+"'@localhost", "'role of "+database.Name+"'"
+	for _, sql := range []string{
+		"CREATE TABLE x (id int)", "CREATE USER " + user, "CREATE ROLE " + role,
+		"GRANT SELECT, EXECUTE, EVENT ON " + database.Name + ".* TO " + user,
+		"GRANT TRIGGER ON " + database.Name + ".* TO " + role,
+		"GRANT " + role + " TO " + user, "SET DEFAULT ROLE " + role + " FOR " + user,
+	} {
+		database.Exec(t, sql)
+	}
+	t.Cleanup(func() { database.Exec(t, "DROP USER "+user+"; DROP ROLE "+role) })
+	reader := strings.Replace(database.URL(), "root@", url.PathEscape("reader of "+database.Name)+"@", 1)
+	if s := schemaOf(t, reader, source.SchemaConfig{}); len(s.Lacks) > 0 {
+		t.Errorf("the schema lacks %q", s.Lacks)
+	}
+}
+
 // TestSchemaGrants has DEFINER only if that is asked for.
 func TestSchemaGrants(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)
