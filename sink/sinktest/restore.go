@@ -58,6 +58,7 @@ func Restore(t *testing.T, f Restoring) {
 		{"Whole", testRestoreWhole},
 		{"Interrupted", testRestoreInterrupted},
 		{"OtherLoad", testRestoreOtherLoad},
+		{"Unended", testRestoreUnended},
 		{"Fails", testRestoreFails},
 		{"FailsBefore", testRestoreFailsBefore},
 		{"Refused", testRestoreRefused},
@@ -302,6 +303,60 @@ func testRestoreOtherLoad(t *testing.T, f *Restoring) {
 		t.Fatal(err)
 	}
 	f.expect(t, to)
+}
+
+// testRestoreUnended reads a database while it is being made again: what the load has made for itself is no part of it.
+func testRestoreUnended(t *testing.T, f *Restoring) {
+	s := f.schema(t)
+	to := f.New(t)
+	db := to.Open(t)
+	defer closeSource(t, db)
+	restoration, err := db.(sink.Restorer).Restore(t.Context(), "unended", s, sink.Filling{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.fill(t, db, s, restoration.Ledger())
+	want, _ := f.read(t, f.Source)
+	names, lacks := f.read(t, to.Source)
+	if !slices.Equal(names, want) {
+		t.Errorf("the tables are %q, want %q", names, want)
+	}
+	const unended = "a load that has not ended"
+	if !slices.ContainsFunc(lacks, func(one string) bool { return strings.HasPrefix(one, unended) }) {
+		t.Errorf("the schema lacks %q, and not %s", lacks, unended)
+	}
+	if err := restoration.Finish(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	f.expect(t, to)
+}
+
+// read returns the tables of a database, and what its schema lacks. Nothing of that may be of a load.
+func (f *Restoring) read(t *testing.T, open func(t *testing.T) source.Source) (names, lacks []string) {
+	t.Helper()
+	src := open(t)
+	defer closeSource(t, src)
+	names, err := src.(source.Lister).Tables(t.Context(), "")
+	if err != nil {
+		t.Fatal("Tables:", err)
+	}
+	omitted, err := source.Omitted(t.Context(), src, "")
+	if err != nil {
+		t.Fatal("Omitted:", err)
+	}
+	s, err := src.(source.Schemer).Schema(t.Context(), source.SchemaConfig{})
+	if err != nil {
+		t.Fatal("Schema:", err)
+	}
+	for _, statement := range s.Statements {
+		omitted = append(omitted, statement.SQL)
+	}
+	for _, one := range omitted {
+		if strings.Contains(one, "culvert_restore") {
+			t.Errorf("the database has %s", one)
+		}
+	}
+	return names, s.Lacks
 }
 
 // expectFailed expects the error of the statement that fails, and of no other.

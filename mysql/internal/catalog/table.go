@@ -41,6 +41,13 @@ const SystemSchemas = "'information_schema', 'performance_schema', 'mysql', 'sys
 // such as MyISAM and Aria, or ask another server for them, such as FEDERATED, whatever transactions they have.
 const SnapshotEngines = "'InnoDB', 'ROCKSDB', 'TokuDB'"
 
+// Restoring and RestoringLedger are the tables in which the load of a whole database keeps what it has done until it
+// ends. They are no part of the database.
+const (
+	Restoring       = "culvert_restore"
+	RestoringLedger = "culvert_restore_ledger"
+)
+
 // KnownLimit is the most names in an UnknownError.
 const KnownLimit = 1000
 

@@ -23,8 +23,8 @@ var _ sink.Restorer = (*DB)(nil)
 // the next one that it is done. A statement that was begun, and is refused since what it makes exists, was done before
 // this process was killed.
 const (
-	restoring       = "culvert_restore"
-	restoringLedger = "culvert_restore_ledger"
+	restoring       = catalog.Restoring
+	restoringLedger = catalog.RestoringLedger
 )
 
 // The table has a state for each statement by its hash, since the schema of a copy can have changed when it goes on. It

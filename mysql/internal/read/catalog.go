@@ -18,14 +18,15 @@ const listing = "listing the tables"
 // alone; others are database.table, with backticks if Table would otherwise find another table.
 //
 // Views, sequences, and MERGE tables, whose rows belong to other tables, are left out: see [DB.Omitted]. So are tables
-// on which the user has no rights, since the server hides them.
+// on which the user has no rights, since the server hides them, and those in which a load of the whole database keeps
+// what it has done.
 func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	found, err := db.list(ctx, schema)
 	if err != nil {
 		return nil, err
 	}
 	tables := slices.DeleteFunc(found, func(row []string) bool {
-		return !slices.Contains(catalog.BaseTypes, row[2]) || isMerge(row)
+		return !slices.Contains(catalog.BaseTypes, row[2]) || isMerge(row) || isOfLoad(row)
 	})
 	return db.session.distinctNames(ctx, tables)
 }
@@ -52,6 +53,11 @@ func (db *DB) Omitted(ctx context.Context, schema string) ([]string, error) {
 }
 
 func isMerge(row []string) bool { return strings.EqualFold(row[3], "MRG_MYISAM") }
+
+// isOfLoad reports whether a table is one in which a load that has not ended keeps what it has done.
+func isOfLoad(row []string) bool {
+	return row[1] == catalog.Restoring || row[1] == catalog.RestoringLedger
+}
 
 // list returns the schema, the name, the type and the engine of what is listed as a table, in order.
 func (db *DB) list(ctx context.Context, schema string) ([][]string, error) {

@@ -26,6 +26,13 @@ import (
 // of 256 MB is too small for values of up to 1 GB, which SQLite allows; it can address 4 GiB.
 const MaxMemory = 4 << 30
 
+// Restoring and RestoringLedger are the tables in which the load of a whole database keeps what it has done until it
+// ends. They are no part of the database.
+const (
+	Restoring       = "culvert_restore"
+	RestoringLedger = "culvert_restore_ledger"
+)
+
 // Settings are the settings of a connection that need the file: a locked one delays them. They cannot be changed in a
 // transaction. One that only reads does not need them.
 const Settings = "PRAGMA synchronous = FULL"

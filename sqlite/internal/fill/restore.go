@@ -10,6 +10,7 @@ import (
 	"culvert/internal/lazyregexp"
 	"culvert/sink"
 	"culvert/source"
+	"culvert/sqlite/internal/dbfile"
 )
 
 var _ sink.Restorer = (*DB)(nil)
@@ -17,8 +18,8 @@ var _ sink.Restorer = (*DB)(nil)
 // restoring is the table in which a restoration keeps what it has done, beside its ledger: a row for each
 // statement, by its hash, one for the load, and one that says that all rows are there. Both are dropped at the end.
 const (
-	restoring       = "culvert_restore"
-	restoringLedger = "culvert_restore_ledger"
+	restoring       = dbfile.Restoring
+	restoringLedger = dbfile.RestoringLedger
 
 	ofLoad = ""
 	ofRows = "rows"

@@ -6,18 +6,24 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/source"
+	"culvert/sqlite/internal/dbfile"
 )
 
 var _ source.Schemer = (*DB)(nil)
 
 // Schema returns what a database file has beside its tables: views, FTS5 tables whose content is a view, the settings
 // of FTS5 tables, triggers, and the numbers that programs keep in the header of the file. All of it follows the rows.
-// SQLite has no rights.
+// SQLite has no rights. A load that has not ended is in Lacks.
 func (db *DB) Schema(ctx context.Context, _ source.SchemaConfig) (_ *source.Schema, err error) {
 	defer db.catch(&err)
 	s := &source.Schema{Dialect: source.SQLite}
 	if s.Lacks, err = db.omittedVirtuals(ctx, true); err != nil {
 		return nil, err
+	}
+	if unended, err := db.ordinary(ctx, dbfile.Restoring); err != nil {
+		return nil, err
+	} else if unended != "" {
+		s.Lacks = append(s.Lacks, "a load that has not ended (the table "+unended+")")
 	}
 	size := 0
 	for _, part := range []func(context.Context) ([]string, error){

@@ -10,6 +10,7 @@ import (
 
 	"culvert/internal/sqlsource"
 	"culvert/source"
+	"culvert/sqlite/internal/dbfile"
 )
 
 var (
@@ -148,14 +149,15 @@ func sameName(a, b string) bool {
 
 // Tables returns the names of the tables, sorted by bytes. The only schema is "main". Virtual tables are in the list if
 // their rows are no copy of those of other tables, and the tables that hold the content of a virtual table if that
-// cannot be read. See Omitted.
+// cannot be read. See Omitted. Those in which a load of the whole database keeps what it has done are left out.
 func (db *DB) Tables(ctx context.Context, schema string) (_ []string, err error) {
 	defer db.catch(&err)
 	if schema != "" && !strings.EqualFold(schema, "main") {
 		return nil, &source.UnknownError{What: "schema", Name: schema, Known: []string{"main"}}
 	}
 	const list = `SELECT name FROM pragma_table_list
-		WHERE schema = 'main' AND type = ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`
+		WHERE schema = 'main' AND type = ? AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+		AND name NOT IN ('` + dbfile.Restoring + "', '" + dbfile.RestoringLedger + "') ORDER BY name"
 	tables, err := db.texts(ctx, list, "table")
 	if err != nil {
 		return nil, err
