@@ -117,6 +117,9 @@ func (c *copying) run(
 			return c.explain(err)
 		}
 	}
+	if err := c.refuseSameDatabase(ctx); err != nil {
+		return err
+	}
 	c.plan.Check = func(planned []load.Planned) error { return c.refuseSame(ctx, planned) }
 	var tables []load.Names
 	for _, t := range c.targets {
@@ -248,6 +251,26 @@ func (c *copying) refuseItself(ctx context.Context, one load.Planned) error {
 	same, err := c.twin.Plan(ctx, one.Name, sink.Filling{Existing: sink.Append})
 	if err == nil && same.Object == one.Object {
 		return command.Usagef("it would be copied into itself")
+	}
+	return nil
+}
+
+// refuseSameDatabase refuses a whole database that is its own target before anything is made in it. The first table
+// that can be looked up tells.
+func (c *copying) refuseSameDatabase(ctx context.Context) error {
+	if c.schema == nil || c.twin == nil {
+		return nil
+	}
+	for _, t := range c.targets {
+		here, err := c.twin.Plan(ctx, t.from, sink.Filling{Existing: sink.Append})
+		if err != nil {
+			continue
+		}
+		there, err := c.dst.Plan(ctx, t.from, sink.Filling{Existing: sink.Append})
+		if err == nil && here.Object != "" && here.Object == there.Object {
+			return command.WithHint(command.Usagef("the database would be copied into itself"), "name another DEST")
+		}
+		return nil // what keeps the target from being looked up, the copy finds out too
 	}
 	return nil
 }
