@@ -25,7 +25,7 @@ func (p *Plan) Copy(
 	return p.copy(ctx, ends{src, dst}, Names{from, to}, func(j *job) error { return p.checkConvert(j.columns.names) })
 }
 
-// copy copies a table if it may fill what the sink has found.
+// copy copies a table if it may fill what the sink has found. For a ledger, all its rows are one part.
 func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job) error) (stats Stats, err error) {
 	dst, from := e.dst, names.From
 	// The rows have a context of their own, since a failure of the sink ends them, but not what follows.
@@ -66,6 +66,9 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 func (p *Plan) PreviewCopy(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
 ) (sink.Plan, error) {
+	if err := p.checkCopy(); err != nil {
+		return sink.Plan{}, err
+	}
 	plan, columns, err := p.preview(ctx, dst, src, from, to)
 	if err == nil {
 		err = p.checkConvert(columns)
@@ -77,9 +80,6 @@ func (p *Plan) PreviewCopy(
 func (p *Plan) preview(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
 ) (plan sink.Plan, columns []string, err error) {
-	if err := p.checkCopy(); err != nil {
-		return sink.Plan{}, nil, err
-	}
 	rows, all, j, err := p.begin(ctx, src, from, to)
 	if unknown, is := errors.AsType[*source.UnknownError](err); is && unknown.What == "table" {
 		return sink.Plan{}, nil, &endingError{err}
@@ -162,7 +162,7 @@ func (p *Plan) open(ctx context.Context, src source.Source, from string) (source
 // divide shares the rows among as many readers as there can be loaders, if the source can.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, is := rows.(source.Divider)
-	if !is || p.loaders() == 1 {
+	if !is || p.loaders() == 1 || p.Filling.Ledger != nil {
 		return []source.Rows{rows}, nil
 	}
 	readers, err := divider.Divide(p.loaders())

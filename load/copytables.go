@@ -23,7 +23,15 @@ type Names struct{ From, To string }
 // there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet, or
 // whose definitions need other tables, are copied again after the others.
 func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
-	planned, err := p.PreviewTables(ctx, dst, src, tables)
+	if err := p.checkCopy(); err != nil {
+		return nil, err
+	}
+	return p.copyTables(ctx, dst, src, tables)
+}
+
+// copyTables copies tables that the ledger, if there is one, does not have.
+func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
+	planned, err := p.previewTables(ctx, dst, src, tables)
 	switch {
 	case none(err):
 		return failed(planned), err
@@ -61,6 +69,15 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 // PreviewTables returns what CopyTables would do with each table, and changes nothing. The error is the one that
 // CopyTables would return if nothing else failed. The progress then expects the rows that the source has.
 func (p *Plan) PreviewTables(
+	ctx context.Context, dst sink.Sink, src source.Source, tables []Names,
+) ([]Planned, error) {
+	if err := p.checkCopy(); err != nil {
+		return nil, err
+	}
+	return p.previewTables(ctx, dst, src, tables)
+}
+
+func (p *Plan) previewTables(
 	ctx context.Context, dst sink.Sink, src source.Source, tables []Names,
 ) ([]Planned, error) {
 	names := make([]string, len(tables))

@@ -16,7 +16,8 @@ import (
 
 // Database makes a whole database again: it runs the statements of the schema of an export that come before the rows,
 // loads all its tables as [Plan.Directory] does, and runs the statements that come after them. The sink must be a
-// [sink.Restorer] of the same system, and have nothing of it yet. Nothing of the Filling may be set.
+// [sink.Restorer] of the same system, and have nothing of it yet. Of the Filling, only Convert, LockTimeout and Redact
+// may be set.
 //
 // What is done is recorded in the database. If Database has failed or was killed, and is called again with the same
 // load, it does what is missing. The load tells this export from others.
@@ -59,13 +60,16 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	return all, nil
 }
 
-// CopyDatabase is Database for the tables of another database, whose schema is given. If the copy was interrupted, each
-// table is copied again where the schema makes the tables. With the other systems, the tables that have rows fail with
-// [sink.ErrExists], unless all rows were there. If the schema has OwnRows, the source is separated, and the tables must
-// have been listed after [source.Separate].
+// CopyDatabase is Database for the tables of another database, whose schema is given. If the copy goes on, each table is
+// copied again where the schema makes the tables, in the snapshot of that time. With the other systems, tables that are
+// committed stay as they are, so they have the rows of an earlier snapshot. If the schema has OwnRows, the source is
+// separated, and the tables must have been listed after [source.Separate].
 func (p *Plan) CopyDatabase(
 	ctx context.Context, dst sink.Sink, src source.Source, schema *source.Schema, tables []Names,
 ) ([]Stats, error) {
+	if err := p.checkCopy(); err != nil {
+		return nil, err
+	}
 	description, err := source.Describe(ctx, src)
 	if err != nil {
 		return nil, err
@@ -81,10 +85,12 @@ func (p *Plan) CopyDatabase(
 	if len(tables) > 0 && !p.SchemaOnly && !r.Filled() {
 		each := *p
 		each.Filling.OwnRows = schema.OwnRows
-		if each.Create = !schema.Tables; schema.Tables {
+		if each.Create = !schema.Tables; each.Create {
+			each.Filling.Ledger = r.Ledger()
+		} else {
 			each.Filling.Existing = sink.Truncate // what an interrupted copy has left, in tables that are its own
 		}
-		all, err = each.CopyTables(ctx, dst, src, tables)
+		all, err = each.copyTables(ctx, dst, src, tables)
 		if madeLater(all); err != nil {
 			return all, err
 		}

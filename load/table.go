@@ -319,7 +319,7 @@ func (t *filling) readBack(workers []*worker, want figures) error {
 
 // closeAll ends the loaders.
 func (t *filling) closeAll() error {
-	if t.plan.ReadBack && !t.plan.Filling.EachPart {
+	if t.plan.ReadBack && !t.plan.Filling.EachPart && len(t.pieces) > 0 { // what the ledger has was read back
 		if err := t.readBack(t.workers, t.total); err != nil {
 			return err
 		}

@@ -295,11 +295,7 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	if c.schema != nil {
 		c.reportDatabase(c.o.Jobs, all, len(tables), err)
 		c.reportSchema(newSchemaReport(c.schema), err)
-		again := restoreAgain
-		if !c.schema.Tables {
-			again = restoreAnew
-		}
-		err = withRestoreHints(err, again, len(all) > 0)
+		err = withRestoreHints(err, len(all) > 0)
 	} else {
 		reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
 	}
@@ -342,9 +338,5 @@ func (c *copying) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	err = c.o.withHints(c.db.Explain(err))
-	if c.schema != nil && !c.schema.Tables && errors.Is(err, sink.ErrExists) {
-		err = command.WithHint(err, append(command.HintsOf(err), restoreAnew)...)
-	}
-	return err
+	return c.o.withHints(c.db.Explain(err))
 }

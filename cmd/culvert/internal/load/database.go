@@ -64,7 +64,7 @@ func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	s := from.Manifest.Schema
 	f.leaveOut(s.Lacks, f.o.JSON)
 	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, err)
-	return withRestoreHints(err, restoreAgain, len(all) > 0)
+	return withRestoreHints(err, len(all) > 0)
 }
 
 // reportDatabase reports what has become of the tables of a database. There are none if only the schema was to be made,
@@ -94,19 +94,12 @@ func (r *work) reportSchema(report *SchemaReport, err error) {
 	}
 }
 
-// What to do when a database was not made to its end: a copy makes the tables of MySQL, MariaDB and SQLite with their
-// rows, so those of an interrupted one are in the way.
-const (
-	restoreAgain = "what was done is recorded in the database: run the same command again to do what is missing"
-	restoreAnew  = "a copy between two databases of MySQL, MariaDB or SQLite goes on only if all rows are there: " +
-		"begin again with an empty database; or load an export, which goes on"
-)
-
 // restoring is the name of the schema of PostgreSQL, or of the tables, in which a database remembers what was done.
 const restoring = "culvert_restore"
 
 // withRestoreHints adds what to try when a database was not made to its end. Some says that tables were tried.
-func withRestoreHints(err error, again string, some bool) error {
+func withRestoreHints(err error, some bool) error {
+	const again = "what was done is recorded in the database: run the same command again to do what is missing"
 	failed, isFailed := errors.AsType[*sink.StatementsError](err)
 	var hints []string
 	switch {
@@ -124,7 +117,7 @@ func withRestoreHints(err error, again string, some bool) error {
 			err = fmt.Errorf("%d statements after the rows have failed: %w", n, err)
 		}
 		hints = []string{
-			"the rows are committed; " + restoreAgain,
+			"the rows are committed; " + again,
 			"to leave it as it is, drop what has recorded that: " + restoring,
 		}
 	case some:
