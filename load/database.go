@@ -60,8 +60,8 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	return all, nil
 }
 
-// CopyDatabase is Database for the tables of another database, whose schema is given. If the copy goes on, each table is
-// copied again where the schema makes the tables, in the snapshot of that time. With the other systems, tables that are
+// CopyDatabase is Database for the tables of another database, whose schema is given. If the copy goes on, all tables
+// are copied again where the schema makes them, in the snapshot of that time. With the other systems, tables that are
 // committed stay as they are, so they have the rows of an earlier snapshot. If the schema has OwnRows, the source is
 // separated, and the tables must have been listed after [source.Separate].
 func (p *Plan) CopyDatabase(

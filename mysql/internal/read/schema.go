@@ -22,7 +22,7 @@ var _ source.Schemer = (*DB)(nil)
 // that the statements can be run in a database with another name. The text of a function, a procedure, a trigger or an
 // event is as it was written.
 //
-// What the user may not see is in Lacks, as far as the server says that it is there, and so is a load that has not ended.
+// What the user may not see is in Lacks, as far as the server says that it is there. So is a load that has not ended.
 func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.Schema, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
