@@ -6,12 +6,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/internal/lazyregexp"
 	"culvert/postgres/internal/pgdump"
 	"culvert/sink"
 	"culvert/source"
@@ -179,19 +179,19 @@ const (
 
 var (
 	// ofTable matches the statements that only concern one table, and whose order matters only within it.
-	ofTable = regexp.MustCompile(`^(?:CREATE (?:UNIQUE )?INDEX ` + name + ` ON (?:ONLY )?` + qualified + `\s|` +
+	ofTable = lazyregexp.New(`^(?:CREATE (?:UNIQUE )?INDEX ` + name + ` ON (?:ONLY )?` + qualified + `\s|` +
 		`ALTER TABLE (?:ONLY )?` + qualified + `\s+(?:ADD CONSTRAINT ` + name + ` (?:PRIMARY KEY|UNIQUE|EXCLUDE)\b|` +
 		`CLUSTER ON |REPLICA IDENTITY ))`)
 
-	isComment = regexp.MustCompile(`^COMMENT ON `)
+	isComment = lazyregexp.New(`^COMMENT ON `)
 
 	// isSetting matches the statements that set what those after them depend on, and isMethod those of them that matter
 	// after the rows: materialized views get the access method that was set last.
-	isSetting = regexp.MustCompile(`^SET `)
-	isMethod  = regexp.MustCompile(`^SET default_table_access_method = `)
+	isSetting = lazyregexp.New(`^SET `)
+	isMethod  = lazyregexp.New(`^SET default_table_access_method = `)
 
 	// isLast matches the statements that are run when nothing else is left: an event trigger may forbid all others.
-	isLast = regexp.MustCompile(`^(?:CREATE|ALTER|COMMENT ON|SECURITY LABEL(?: FOR \S+)? ON) EVENT TRIGGER `)
+	isLast = lazyregexp.New(`^(?:CREATE|ALTER|COMMENT ON|SECURITY LABEL(?: FOR \S+)? ON) EVENT TRIGGER `)
 )
 
 // methodsOf returns the statement that sets the access method of each statement after the rows, for its transaction.

@@ -3,7 +3,6 @@ package fill
 import (
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
+	"culvert/internal/lazyregexp"
 	"culvert/postgres/internal/pgdump"
 	"culvert/sink"
 )
@@ -81,7 +81,7 @@ func hasMet(err error) bool {
 }
 
 // setting matches one of the settings with which a transaction begins.
-var setting = regexp.MustCompile(`SET LOCAL (\w+) = '?([^;']*)'?;`)
+var setting = lazyregexp.New(`SET LOCAL (\w+) = '?([^;']*)'?;`)
 
 // stepSettings returns a statement that makes all settings of a transaction of the session, and pgdump.Settings, so
 // that it can be sent together with others.

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"io"
 	"os/exec"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -71,12 +71,12 @@ const Restoring = "culvert_restore"
 // allowed matches what statements of pg_dump begin with, forbidden those of them that it prints only for other
 // databases and servers, and authorization those by which it grants as somebody else.
 var (
-	allowed = regexp.MustCompile(`^(?:(?:CREATE|ALTER) [A-Z]+ |COMMENT ON |SECURITY LABEL |` +
+	allowed = lazyregexp.New(`^(?:(?:CREATE|ALTER) [A-Z]+ |COMMENT ON |SECURITY LABEL |` +
 		`(?:GRANT|REVOKE) [A-Z][A-Z ,]*(?:\((?s:.*))? ON |` + // not the membership in a role
 		`REFRESH MATERIALIZED VIEW |SET default_(?:table_access_method|tablespace|with_oids) |` +
 		`SELECT pg_catalog\.setval\('(?:[^']|'')*', -?[0-9]+, (?:true|false)\)$)`)
-	forbidden     = regexp.MustCompile(`^(?:CREATE|ALTER) (?:DATABASE|ROLE|USER|GROUP|SYSTEM|TABLESPACE|SUBSCRIPTION)\b`)
-	authorization = regexp.MustCompile(`^(?:SET SESSION AUTHORIZATION |RESET SESSION AUTHORIZATION$)`)
+	forbidden     = lazyregexp.New(`^(?:CREATE|ALTER) (?:DATABASE|ROLE|USER|GROUP|SYSTEM|TABLESPACE|SUBSCRIPTION)\b`)
+	authorization = lazyregexp.New(`^(?:SET SESSION AUTHORIZATION |RESET SESSION AUTHORIZATION$)`)
 )
 
 // Allowed reports whether a statement begins as one of a schema. Those that change the user are only before the rows,
@@ -86,7 +86,7 @@ func Allowed(sql string, after bool) bool {
 }
 
 // leftOut matches the statements that do not come along.
-var leftOut = regexp.MustCompile(`^(?:SET (?:statement_timeout|lock_timeout|idle_in_transaction_session_timeout|` +
+var leftOut = lazyregexp.New(`^(?:SET (?:statement_timeout|lock_timeout|idle_in_transaction_session_timeout|` +
 	`transaction_timeout|client_encoding|standard_conforming_strings|check_function_bodies|xmloption|` +
 	`client_min_messages|row_security|restrict_nonsystem_relation_kind) = |` +
 	`SELECT pg_catalog\.set_config\('search_path'|COMMENT ON EXTENSION |CREATE USER MAPPING )`)

@@ -6,10 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -27,7 +27,7 @@ var directories = []string{
 	"/usr/local/opt/libpq/bin",
 }
 
-var versionLine = regexp.MustCompile(`^pg_dump \(PostgreSQL\) (([0-9]+)[0-9.a-z]*)`)
+var versionLine = lazyregexp.New(`^pg_dump \(PostgreSQL\) (([0-9]+)[0-9.a-z]*)`)
 
 // find returns the oldest pg_dump that is not older than a server, since what a newer one prints may need a newer
 // server. Of equal ones it is the one in PATH.
@@ -80,15 +80,15 @@ func ask(ctx context.Context, path string) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	match := versionLine.FindSubmatch(said)
+	match := versionLine.FindStringSubmatch(string(said))
 	if match == nil {
 		return nil, fmt.Errorf("postgres: %s does not say its version", path)
 	}
-	major, err := strconv.Atoi(string(match[2]))
+	major, err := strconv.Atoi(match[2])
 	if err != nil {
 		return nil, err
 	}
-	return &program{path: path, version: string(match[1]), major: major}, nil
+	return &program{path: path, version: match[1], major: major}, nil
 }
 
 // environment returns the variables of a pg_dump. Of those of this process, which may name other servers, it gets only
