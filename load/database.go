@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"culvert/export"
+	"culvert/manifest"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -46,6 +47,10 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	var all []Stats
 	if len(names) > 0 && !p.SchemaOnly && !r.Filled() {
 		each := p.ofDatabase(schema, r.Ledger())
+		// A table in one file is committed once, with its row in the ledger.
+		each.Filling.EachPart = schema.Tables && slices.ContainsFunc(from.Manifest.Tables, func(t manifest.Table) bool {
+			return len(t.Parts) > 1
+		})
 		all, err = each.Directory(ctx, dst, from, names)
 		if madeLater(all); err != nil {
 			return all, err
@@ -98,12 +103,10 @@ func (p *Plan) CopyDatabase(
 	return all, r.Finish(ctx, p.loaders())
 }
 
-// ofDatabase returns the plan for the tables of a database that is made again. Tables that the schema has made have
-// nothing yet that sees their parts, which so can be committed one by one.
+// ofDatabase returns the plan for the tables of a database that is made again.
 func (p *Plan) ofDatabase(schema *source.Schema, ledger *sink.Ledger) *Plan {
 	each := *p
-	each.Create, each.Filling.EachPart, each.Filling.Ledger = !schema.Tables, schema.Tables, ledger
-	each.Filling.OwnRows = schema.OwnRows
+	each.Create, each.Filling.Ledger, each.Filling.OwnRows = !schema.Tables, ledger, schema.OwnRows
 	return &each
 }
 
