@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"sync/atomic"
 
 	"culvert/agefile"
 	"culvert/internal/compress"
@@ -31,11 +32,11 @@ func (p *Plan) WriteSchema(ctx context.Context, to place.Place, m *manifest.Mani
 		return err
 	}
 	out := &output{file: file, sum: sha256.New()}
-	counted := &countedFile{dst: out}
-	if s.TextBytes, err = p.pack(counted, p.Schema.Statements); err != nil {
+	var size atomic.Int64
+	if s.TextBytes, err = p.pack(io.MultiWriter(out, counterOf(&size)), p.Schema.Statements); err != nil {
 		return errors.Join(err, file.Discard())
 	}
-	s.FileBytes, s.SHA256 = counted.n, hex.EncodeToString(out.sum.Sum(nil))
+	s.FileBytes, s.SHA256 = size.Load(), hex.EncodeToString(out.sum.Sum(nil))
 	m.Schema = s
 	return file.Commit()
 }
@@ -179,16 +180,4 @@ func (w *frameWriter) close() error {
 	}
 	_, err := w.trailer.WriteTo(w.dst)
 	return err
-}
-
-// countedFile counts what is written to a file.
-type countedFile struct {
-	dst io.Writer
-	n   int64
-}
-
-func (c *countedFile) Write(p []byte) (int, error) {
-	n, err := c.dst.Write(p)
-	c.n += int64(n)
-	return n, err
 }

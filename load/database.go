@@ -46,7 +46,8 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	}
 	var all []Stats
 	if len(names) > 0 && !p.SchemaOnly && !r.Filled() {
-		each := p.ofDatabase(schema, r.Ledger())
+		each := p.ofDatabase(schema)
+		each.Filling.Ledger = r.Ledger()
 		// A table in one file is committed once, with its row in the ledger.
 		each.Filling.EachPart = schema.Tables && slices.ContainsFunc(from.Manifest.Tables, func(t manifest.Table) bool {
 			return len(t.Parts) > 1
@@ -88,9 +89,8 @@ func (p *Plan) CopyDatabase(
 		source.Separate(src)
 	}
 	if len(tables) > 0 && !p.SchemaOnly && !r.Filled() {
-		each := *p
-		each.Filling.OwnRows = schema.OwnRows
-		if each.Create = !schema.Tables; each.Create {
+		each := p.ofDatabase(schema)
+		if each.Create {
 			each.Filling.Ledger = r.Ledger()
 		} else {
 			each.Filling.Existing = sink.Truncate // what an interrupted copy has left, in tables that are its own
@@ -104,9 +104,9 @@ func (p *Plan) CopyDatabase(
 }
 
 // ofDatabase returns the plan for the tables of a database that is made again.
-func (p *Plan) ofDatabase(schema *source.Schema, ledger *sink.Ledger) *Plan {
+func (p *Plan) ofDatabase(schema *source.Schema) *Plan {
 	each := *p
-	each.Create, each.Filling.Ledger, each.Filling.OwnRows = !schema.Tables, ledger, schema.OwnRows
+	each.Create, each.Filling.OwnRows = !schema.Tables, schema.OwnRows
 	return &each
 }
 

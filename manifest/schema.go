@@ -47,13 +47,7 @@ func NewSchema(s *source.Schema) *Schema {
 	for _, name := range s.Lacks {
 		described.Lacks = append(described.Lacks, valid(name))
 	}
-	for _, one := range s.Statements {
-		if one.After {
-			described.After++
-		} else {
-			described.Before++
-		}
-	}
+	described.Before, described.After = s.Count()
 	return described
 }
 

@@ -53,6 +53,18 @@ type Schema struct {
 	Statements []Statement `json:"-"` // in order; there may be many thousands
 }
 
+// Count returns the number of statements before the rows, and of those after them.
+func (s *Schema) Count() (before, after int) {
+	for _, one := range s.Statements {
+		if one.After {
+			after++
+		} else {
+			before++
+		}
+	}
+	return before, after
+}
+
 // Statement is a statement of a schema.
 type Statement struct {
 	After bool   `json:"after,omitempty"` // it is run when the tables have their rows

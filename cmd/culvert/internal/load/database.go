@@ -51,15 +51,9 @@ var errSchemaOnly = command.WithHint(command.Usagef("--schema-only is for Postgr
 
 // whole loads a whole database.
 func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error {
-	f.watch(at.Text, func() int64 {
-		files, _ := from.Progress()
-		return files
-	}, f.plan.Progress.Done)
-	all, err := f.plan.Database(ctx, db, from, identify(from.Manifest))
-	f.w.Stop() // what follows is no progress
-	for i := range all {
-		all[i].Err = f.explain(at, all[i].Err)
-	}
+	all, err := f.loadTables(at, from, func() ([]load.Stats, error) {
+		return f.plan.Database(ctx, db, from, identify(from.Manifest))
+	})
 	f.reportDatabase(f.o.Jobs, all, len(from.Manifest.Tables), err)
 	s := from.Manifest.Schema
 	f.leaveOut(s.Lacks, f.o.JSON)
@@ -209,15 +203,8 @@ func (c *copying) previewRows(r *PlanReport, tables []load.Names) {
 }
 
 func newSchemaReport(s *source.Schema) *SchemaReport {
-	report := &SchemaReport{By: s.By}
-	for _, one := range s.Statements {
-		if one.After {
-			report.After++
-		} else {
-			report.Before++
-		}
-	}
-	return report
+	before, after := s.Count()
+	return &SchemaReport{By: s.By, Before: before, After: after}
 }
 
 // addSchema adds the statements of a schema, as they are.

@@ -265,21 +265,31 @@ func (f *filling) text(
 func (f *filling) directory(
 	ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory,
 ) error {
-	f.watch(at.Text, func() int64 {
-		files, _ := from.Progress()
-		return files
-	}, f.plan.Progress.Done)
-	all, err := f.plan.Directory(ctx, db, from, namesOf(f.tables))
-	f.w.Stop() // what follows is no progress
-	for i := range all {
-		all[i].Err = f.explain(at, all[i].Err)
-	}
+	all, err := f.loadTables(at, from, func() ([]load.Stats, error) {
+		return f.plan.Directory(ctx, db, from, namesOf(f.tables))
+	})
 	wanted := len(f.tables)
 	if wanted == 0 {
 		wanted = len(from.Manifest.Tables)
 	}
 	reportTables(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
 	return err
+}
+
+// loadTables loads tables of an export, shows the progress meanwhile, and explains the error of each.
+func (f *filling) loadTables(
+	at *argument.Location, from *export.Directory, run func() ([]load.Stats, error),
+) ([]load.Stats, error) {
+	f.watch(at.Text, func() int64 {
+		files, _ := from.Progress()
+		return files
+	}, f.plan.Progress.Done)
+	all, err := run()
+	f.w.Stop() // what follows is no progress
+	for i := range all {
+		all[i].Err = f.explain(at, all[i].Err)
+	}
+	return all, err
 }
 
 // watch begins the work, and makes its progress that of the plan.
