@@ -112,13 +112,14 @@ type text struct {
 	splitter *format.Splitter
 	columns  []string // of the header
 	header   []byte
-	first    []byte // rows after the header
+	first    *block // has the rows after the header; nil once they are in the queue
 }
 
 // openText reads the header of a text.
 func openText(r io.Reader, name string, f format.Readable) (*text, error) {
-	t := &text{name: name, splitter: format.NewSplitter(r, f, 0)}
-	first, _, err := t.splitter.Next(make([]byte, 0, blockSize))
+	t := &text{name: name, splitter: format.NewSplitter(r, f, 0), first: idle.Get().(*block)}
+	t.first.reset()
+	first, _, err := t.splitter.Next(t.first.memory)
 	if err == io.EOF {
 		if f == (format.JSONL{}) {
 			return t, nil
@@ -135,7 +136,8 @@ func openText(r io.Reader, name string, f format.Readable) (*text, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "load", Path: name, Err: err}
 	}
-	t.columns, t.header, t.first = columns, bytes.Clone(first[:n]), first[n:]
+	t.columns, t.header = columns, bytes.Clone(first[:n])
+	t.first.memory, t.first.text = first, first[n:]
 	return t, nil
 }
 
@@ -158,14 +160,18 @@ func (t *text) fill(pl *pipeline) error {
 			return errStopped
 		}
 		b := item.Value
-		if len(t.first) > 0 {
-			b.text = append(b.text, t.first...)
+		if t.first != nil {
+			first := t.first.text
+			b.text = append(b.text, first...)
 			b.memory = b.text
+			t.first.free()
 			t.first = nil
-			if err := pl.put(item); err != nil {
-				return err
+			if len(b.text) > 0 {
+				if err := pl.put(item); err != nil {
+					return err
+				}
+				continue
 			}
-			continue
 		}
 		block, _, err := t.splitter.Next(b.memory)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -43,9 +44,11 @@ type pieces interface {
 // [Reader.Close].
 func NewReader(src io.Reader) (*Reader, error) {
 	s := &source{Reader: strictio.Reader{R: src}}
-	buffered := bufio.NewReaderSize(s, pieceSize)
+	buffered := inputs.Get().(*bufio.Reader)
+	buffered.Reset(s)
 	head, err := buffered.Peek(4)
 	if err != nil && err != io.EOF {
+		freeInput(buffered)
 		return nil, err
 	}
 	codec := detect(head)
@@ -75,6 +78,17 @@ func detect(head []byte) Codec {
 		return Zstd
 	default:
 		return None
+	}
+}
+
+// inputs has the buffers of past Readers. For a small file, new ones would take most of the time.
+var inputs = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, pieceSize) }}
+
+// freeInput gives the buffer of a Reader to later ones. It does nothing with nil.
+func freeInput(b *bufio.Reader) {
+	if b != nil {
+		b.Reset(nil)
+		inputs.Put(b)
 	}
 }
 
@@ -158,7 +172,7 @@ func (r *Reader) Close() error {
 
 // plainPieces returns input that is not compressed.
 type plainPieces struct {
-	src io.Reader
+	src *bufio.Reader // nil once it is closed
 	buf []byte
 }
 
@@ -167,7 +181,10 @@ func (p *plainPieces) next() ([]byte, error) {
 	return p.buf[:n], err
 }
 
-func (p *plainPieces) close() {}
+func (p *plainPieces) close() {
+	freeInput(p.src)
+	p.src = nil
+}
 
 // gzipPieces returns the text of gzip members. Like gzip, it ignores zeros after the last member, which fill the blocks
 // of tapes.
@@ -236,7 +253,10 @@ func (p *gzipPieces) between() error {
 	}
 }
 
-func (p *gzipPieces) close() {}
+func (p *gzipPieces) close() {
+	freeInput(p.buffered)
+	p.buffered = nil
+}
 
 // source keeps the error of a reader, to tell it from errors about the data when a decoder returns it.
 type source struct {

@@ -395,6 +395,11 @@ func TestReaderMemoryOfBombs(t *testing.T) {
 	}
 }
 
+func TestReaderOfSmallTextUsesMemoryAgain(t *testing.T) {
+	stream := compressed(t, Zstd, csvText(5_000), 1<<20)
+	testkit.AllocatedBytes(t, 64<<10, func() { decompressed(t, stream) })
+}
+
 func FuzzReader(f *testing.F) {
 	text := csvText(400)
 	f.Add([]byte{})

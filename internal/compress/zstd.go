@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -27,11 +28,10 @@ const maxWorkers = 8
 type zstdPieces struct {
 	src     *source
 	split   splitter
-	small   *zstd.Decoder
 	queue   *ordered.Queue[*frameItem]
 	account account
 
-	items   int                       // in the queue
+	items   []*frameItem              // in the queue; nil once it is closed
 	waiting int                       // items put and not yet taken
 	given   *ordered.Item[*frameItem] // its text was returned last
 	stage   stage
@@ -40,7 +40,7 @@ type zstdPieces struct {
 	large     *zstd.Decoder             // made for the first large frame
 	largeHead *ordered.Item[*frameItem] // beginning of a large frame
 	largeText int64                     // size of the large frame's text so far
-	buf       []byte                    // for large and skippable frames
+	buf       []byte                    // for large frames
 }
 
 // stage is what the splitter reads next.
@@ -62,19 +62,42 @@ type frameItem struct {
 
 func newZstdPieces(s *source, buffered *bufio.Reader) *zstdPieces {
 	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
-	decoder := newDecoder(workers)
 	items := make([]*frameItem, 1)
 	if workers > 1 {
 		// One more for the text that was returned, and one to read into.
 		items = make([]*frameItem, workers+2)
 	}
 	for i := range items {
-		items[i] = new(frameItem)
+		items[i] = frames.Get().(*frameItem)
 	}
+	decoder := smallDecoder()
 	queue := ordered.New(items, workers, func(it *frameItem) {
 		it.text, it.err = decoder.DecodeAll(it.frame, it.text[:0])
 	})
-	return &zstdPieces{src: s, split: splitter{src: buffered}, small: decoder, queue: queue, items: len(items)}
+	return &zstdPieces{src: s, split: splitter{src: buffered}, queue: queue, items: items}
+}
+
+// What past Readers have used: for a small file, new ones would take most of the time. All Readers share the decoder of
+// small frames, which has a place for each core.
+var (
+	frames       = sync.Pool{New: func() any { return new(frameItem) }}
+	tables       = sync.Pool{New: func() any { return new([pieceSize]byte) }}
+	smallDecoder = sync.OnceValue(func() *zstd.Decoder { return newDecoder(min(runtime.GOMAXPROCS(0), maxWorkers)) })
+)
+
+// keptSize is the largest buffer of a frame that is used again.
+const keptSize = maxSmall / 2
+
+// free gives the item to later Readers, without what is large in it.
+func (it *frameItem) free() {
+	if cap(it.frame) > keptSize {
+		it.frame = nil
+	}
+	if cap(it.text) > keptSize {
+		it.text = nil
+	}
+	it.err = nil
+	frames.Put(it)
 }
 
 // newDecoder returns a decoder for up to concurrency frames at once. Streams use one with concurrency 1: more would not
@@ -94,7 +117,7 @@ func newDecoder(concurrency int, more ...zstd.DOption) *zstd.Decoder {
 func (z *zstdPieces) next() ([]byte, error) {
 	z.release()
 	for {
-		for z.err == nil && z.stage == atSmall && z.waiting < z.items {
+		for z.err == nil && z.stage == atSmall && z.waiting < len(z.items) {
 			z.err = z.readFrame()
 		}
 		switch {
@@ -113,7 +136,12 @@ func (z *zstdPieces) next() ([]byte, error) {
 func (z *zstdPieces) close() {
 	z.queue.Stop()
 	z.queue.Wait()
-	z.small.Close()
+	for _, it := range z.items {
+		it.free()
+	}
+	z.items = nil
+	freeInput(z.split.src)
+	z.split.src = nil
 	if z.large != nil {
 		z.large.Close()
 	}
@@ -225,7 +253,9 @@ func (z *zstdPieces) skip() error {
 	}
 	length := int64(z.split.header.SkippableSize)
 	if z.split.header.SkippableID == skippableMagic&0xf && length >= footerSize {
-		return z.account.addTable(&z.split, length, z.largeBuf())
+		buf := tables.Get().(*[pieceSize]byte)
+		defer tables.Put(buf)
+		return z.account.addTable(&z.split, length, buf[:])
 	}
 	if _, err := io.Copy(io.Discard, &z.split); err != nil {
 		return err
