@@ -106,3 +106,46 @@ func ExampleSink_Plan() {
 		fmt.Println(step)
 	}
 }
+
+// Customers and their orders are replaced in one transaction.
+func ExampleSink_Group() {
+	ctx := context.Background()
+	db, err := postgres.OpenSink(ctx, address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	text := []string{"7,1\n8,1\n", "1,Ada\n"}
+	f := sink.Filling{Existing: sink.Truncate}
+	group, err := db.Group(ctx, []sink.Member{{Name: "orders", Filling: f}, {Name: "customers", Filling: f}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer func() {
+		if err := group.Discard(); err != nil { // does nothing after Commit
+			fmt.Println(err)
+		}
+	}()
+	for _, i := range group.Order() { // customers first
+		table, err := group.Table(i)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		loader := table.Loaders()[0].(sink.TextLoader)
+		err = loader.LoadText(strings.NewReader(text[i]))
+		if err == nil {
+			_, err = loader.Close()
+		}
+		if err == nil {
+			err = table.Commit()
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	fmt.Println(group.Commit())
+}

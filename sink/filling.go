@@ -44,6 +44,10 @@ type Filling struct {
 	// rows that these have do not count.
 	OwnRows bool
 
+	// Grouped says that the table is one of a [Group], so that other tables of it may refer to it: for [Sink.Plan].
+	// A group sets it itself.
+	Grouped bool
+
 	// Conflict is what happens if the table has a row with the same key.
 	Conflict Conflict
 
@@ -173,6 +177,11 @@ type Plan struct {
 
 	// Heirs are the tables that inherit from it, but are no partitions. Filling it leaves them as they are.
 	Heirs []Heir
+
+	// Refers are the tables to which its foreign keys refer, and Referred those whose foreign keys refer to it, as in
+	// Table and each once. A table that refers to itself is in both. They are known only with [Filling.Grouped], of a
+	// table that exists.
+	Refers, Referred []string
 
 	Loaders int    // how many there will be
 	Alone   string // the reason for fewer loaders than wanted, or ""; it ends a sentence

@@ -29,6 +29,24 @@
 // [TextTable], and its loaders are [TextLoader]. If a file has the same format, such as CSV for PostgreSQL, its text is
 // loaded as it is, without parsing. Otherwise callers can encode batches on all cores, by the encoder of the format.
 //
+// # Groups
+//
+// Several tables can be filled in one transaction, if the sink is a [Grouper]: tables that refer to each other, or many
+// small ones. Each is filled as usual, but committing it only completes it. Then [Group.Commit] commits all of them:
+//
+//	group, err := db.(sink.Grouper).Group(ctx, []sink.Member{{"orders", f}, {"customers", f}})
+//	if err != nil {
+//		return err
+//	}
+//	defer group.Discard() // does nothing after Commit
+//	for _, i := range group.Order() {
+//		table, err := group.Table(i)
+//		…
+//		err = table.Commit()
+//		…
+//	}
+//	return group.Commit()
+//
 // # What is certain
 //
 // The database counts the rows that a loader has sent, and [Loader.Flush] and [Loader.Close] return its number.
@@ -56,8 +74,9 @@
 // What is the same for every database is here, and decided once: what a filling may be ([Filling.Check]), which columns
 // the rows have ([Target.Choose]), what becomes of the rows that the table and the ledger have ([Target.Look],
 // [Target.CheckExisting]), and in which order a table and its loaders may be used. The table of a database embeds a
-// [TableState], and its loader a [LoaderState]. These have the methods of [Table] and [Loader], and call those of
-// [Driver] and [LoaderDriver], which only execute: they find and count, add and commit.
+// [TableState], its loader a [LoaderState], and its group a [GroupState]. These have the methods of [Table], [Loader]
+// and [Group], and call those of [Driver], [LoaderDriver] and [GroupDriver], which only execute: they find and count,
+// add and commit.
 //
 // # Errors
 //

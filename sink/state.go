@@ -57,13 +57,16 @@ var (
 	errClosed = fmt.Errorf("sink: the database is closed: %w", source.ErrUnavailable)
 )
 
-// Filler keeps a [Sink] to one table at a time. The zero value is ready.
+// Filler keeps a [Sink] to one table, or one group, at a time. The zero value is ready.
 type Filler struct {
-	open     *TableState
+	open     interface{ Discard() error } // a table or a group, or nil
 	isClosed bool
+
+	grouped bool // its tables are those of a group
+	undone  bool // one of these has ended without being committed
 }
 
-// Idle returns an error if a table is being filled, or the sink is closed.
+// Idle returns an error if a table or a group is being filled, or the sink is closed.
 func (f *Filler) Idle() error {
 	switch {
 	case f.isClosed:
@@ -77,7 +80,7 @@ func (f *Filler) Idle() error {
 // IsClosed reports whether the sink is closed.
 func (f *Filler) IsClosed() bool { return f.isClosed }
 
-// Close discards the table that is being filled. Nothing can be filled after it.
+// Close discards the table or the group that is being filled. Nothing can be filled after it.
 func (f *Filler) Close() error {
 	f.isClosed = true
 	if f.open == nil {
@@ -103,7 +106,11 @@ type TableState struct {
 // the driver is ended. Otherwise the filler has the table open, until Commit or Discard has ended it.
 func (t *TableState) Begin(ctx context.Context, filler *Filler, d Driver, f Filling, begin func() error) error {
 	t.ctx, t.filler, t.driver, t.filling = ctx, filler, d, f
-	if err := begin(); err != nil {
+	err := errGroup
+	if f.Grouped == filler.grouped {
+		err = begin()
+	}
+	if err != nil {
 		t.ended = true
 		return errors.Join(err, d.End())
 	}
@@ -137,7 +144,7 @@ func (t *TableState) Commit() error {
 	if err == nil {
 		err = t.driver.CommitRows()
 	}
-	return errors.Join(err, t.end())
+	return errors.Join(err, t.end(err == nil))
 }
 
 // Discard ends the filling.
@@ -145,12 +152,12 @@ func (t *TableState) Discard() error {
 	if t.ended {
 		return nil
 	}
-	return t.end()
+	return t.end(false)
 }
 
-func (t *TableState) end() error {
+func (t *TableState) end(isCommitted bool) error {
 	t.ended = true
-	t.filler.open = nil
+	t.filler.open, t.filler.undone = nil, t.filler.undone || !isCommitted
 	return t.driver.End()
 }
 

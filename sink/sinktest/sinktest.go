@@ -62,6 +62,12 @@ type Fixture struct {
 	// Truncates, Conflicts, Ledger and EachPart are set if the sink can do what the filling asks for.
 	Truncates, Conflicts, Ledger, EachPart bool
 
+	// Groups is set if the sink is a [sink.Grouper].
+	Groups bool
+
+	// KeysFirst is set if a foreign key can refer to a table that does not exist yet, and cannot be added later.
+	KeysFirst bool
+
 	// Loses is a statement that makes a trigger of a table with a column id, which leaves out the row whose id is 13
 	// without an error. It is nil if the database has no such triggers.
 	Loses func(table string) string
@@ -126,6 +132,10 @@ var parts = []struct {
 	{"CreateExisting", testCreateExisting, nil},
 	{"SelfReferences", testSelfReferences, func(f *Fixture) bool { return f.Truncates }},
 	{"Referenced", testReferenced, func(f *Fixture) bool { return f.Truncates }},
+	{"Group", testGroup, func(f *Fixture) bool { return f.Groups }},
+	{"GroupOutside", testGroupOutside, func(f *Fixture) bool { return f.Groups }},
+	{"GroupMisuse", testGroupMisuse, func(f *Fixture) bool { return f.Groups }},
+	{"GroupLedger", testGroupLedger, func(f *Fixture) bool { return f.Groups && f.Ledger }},
 	{"Busy", testBusy, func(f *Fixture) bool { return f.Busy }},
 }
 

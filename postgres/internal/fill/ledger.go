@@ -132,7 +132,7 @@ func (c content) Count(most int64) (int64, error) {
 // look decides what becomes of the rows that a table has.
 func (s *session) look(ctx context.Context, p *plan, t *target) (err error) {
 	p.loaded, p.clear, err = t.describe().Look(p.Filling, content{s, ctx, p.Ledger, t, p.OwnRows})
-	if err == nil && p.truncates() && p.Ledger != nil {
+	if err == nil && p.truncates() && p.Ledger != nil && !p.Grouped {
 		err = s.references(ctx, t)
 	}
 	return err

@@ -46,7 +46,8 @@ func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*pla
 			return nil, err
 		}
 	}
-	if p.Existing == sink.Truncate && p.Ledger == nil { // otherwise the ledger decides whether it is truncated
+	// With a ledger, that decides whether it is truncated.
+	if p.Existing == sink.Truncate && p.Ledger == nil && !p.Grouped {
 		if err := s.references(ctx, t); err != nil {
 			return nil, err
 		}
@@ -197,6 +198,12 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 			return sink.Plan{}, err
 		}
 	}
+	var refers, referred []string
+	if p.Create == nil && f.Grouped {
+		if refers, referred, err = db.session.links(ctx, p.target); err != nil {
+			return sink.Plan{}, err
+		}
+	}
 	// The right to call the function may be missing, which ends the transaction, so it is asked last.
 	object := ""
 	if p.Create == nil {
@@ -207,6 +214,7 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	}
 	return sink.Plan{
 		Table: p.target.name(), Columns: p.columns, Object: object, Exists: p.Create == nil, Rows: rows,
-		Heirs: heirs, Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted, Later: p.later, Steps: p.steps(),
+		Heirs: heirs, Refers: refers, Referred: referred, Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted,
+		Later: p.later, Steps: p.steps(),
 	}, nil
 }

@@ -32,6 +32,9 @@ var (
 // schema.table with both parts as they are, then as SQL reads it. It fills the table itself; tables that inherit from
 // it are locked with it, and keep their rows.
 func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Table, error) {
+	if err := db.filler.Idle(); err != nil { // whose transaction goes on
+		return nil, err
+	}
 	p, err := db.reserve(ctx, name, f)
 	if err != nil {
 		db.session.rollback()
@@ -252,6 +255,9 @@ func (t *table) CommitRows() error {
 			return err
 		}
 	}
+	if t.Grouped {
+		return nil
+	}
 	for _, l := range t.loaders {
 		if err := l.checkDeferred(); err != nil {
 			return err
@@ -273,7 +279,7 @@ func (t *table) CommitRows() error {
 	return nil
 }
 
-// End rolls back what is not committed, and closes all connections but the first.
+// End rolls back what is not committed, unless that is the group's, and closes all connections but the first.
 func (t *table) End() error {
 	for _, l := range t.loaders {
 		l.end()
@@ -283,6 +289,9 @@ func (t *table) End() error {
 	}
 	if t.guard != nil {
 		t.guard.end()
+	}
+	if t.Grouped {
+		return nil
 	}
 	t.db.session.rollback()
 	return t.dropNew()

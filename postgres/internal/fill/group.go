@@ -1,0 +1,282 @@
+package fill
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/sink"
+)
+
+var _ sink.Grouper = (*DB)(nil)
+
+// group are tables that are filled in one transaction, over one connection.
+type group struct {
+	sink.GroupState
+	db    *DB
+	ctx   context.Context // of the caller
+	plans []*plan
+	keys  groupKeys
+}
+
+// PlanGroup says what Group would do.
+func (db *DB) PlanGroup(ctx context.Context, tables []sink.Member) (sink.GroupPlan, error) {
+	if err := db.filler.Idle(); err != nil {
+		return sink.GroupPlan{}, err
+	}
+	defer db.session.rollback()
+	g, err := db.lookAtGroup(ctx, tables)
+	if err != nil {
+		return sink.GroupPlan{}, err
+	}
+	for _, p := range g.plans {
+		if p.Create == nil {
+			if err := db.session.look(ctx, p, p.target); err != nil {
+				return sink.GroupPlan{}, err
+			}
+		}
+	}
+	if err := g.agree(); err != nil {
+		return sink.GroupPlan{}, err
+	}
+	plan := sink.GroupPlan{Order: g.keys.order}
+	if ledger := g.plans[0].Ledger; ledger != nil {
+		plan.Before = append(plan.Before, ledgerSQL(ledger))
+	}
+	for _, sql := range []string{g.lockSQL(), g.truncateSQL()} {
+		if sql != "" {
+			plan.Before = append(plan.Before, sql)
+		}
+	}
+	plan.Before = append(plan.Before, g.keys.deferSQL()...)
+	plan.After = append(g.keys.restoreSQL(), "COMMIT")
+	return plan, nil
+}
+
+// Group begins to fill tables in one transaction.
+func (db *DB) Group(ctx context.Context, tables []sink.Member) (sink.Group, error) {
+	if err := db.filler.Idle(); err != nil { // whose transaction goes on
+		return nil, err
+	}
+	g, err := db.lookAtGroup(ctx, tables)
+	if err == nil {
+		err = g.reserve()
+	}
+	if err != nil {
+		db.session.rollback()
+		return nil, err
+	}
+	if err := g.Begin(ctx, &db.filler, g, len(g.plans), g.begin); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// lookAtGroup finds the tables, and decides how they are filled. They are not yet locked.
+func (db *DB) lookAtGroup(ctx context.Context, tables []sink.Member) (*group, error) {
+	g := &group{db: db, ctx: ctx}
+	tables, err := sink.CheckGroup(tables)
+	if err != nil {
+		return nil, err
+	}
+	if tables[0].Filling.Existing == sink.Swap {
+		return nil, fmt.Errorf("postgres: tables cannot be swapped together: %w", errors.ErrUnsupported)
+	}
+	if err := db.begin(ctx, tables[0].Filling); err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, one := range tables {
+		p, err := db.session.lookAt(ctx, one.Name, one.Filling)
+		if err != nil {
+			return nil, err
+		}
+		if names[p.target.sql] {
+			return nil, fmt.Errorf("postgres: table %s is twice in a group", p.target.sql)
+		}
+		names[p.target.sql] = true
+		g.plans = append(g.plans, p)
+	}
+	return g, nil
+}
+
+// reserve makes what the tables need in transactions of their own, and keeps other loads out.
+func (g *group) reserve() error {
+	if g.plans[0].Ledger != nil {
+		if err := g.db.makeLedger(g.ctx, g.plans[0].Filling); err != nil {
+			return err
+		}
+	}
+	for _, p := range g.plans {
+		if p.Create != nil {
+			if err := g.db.makeSchema(g.ctx, p.Filling); err != nil {
+				return err
+			}
+		}
+	}
+	for _, p := range g.plans {
+		if err := g.db.session.reserve(g.ctx, p.target); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// existing are the tables that are not to be made, by their number in the server, in which order all groups lock them.
+func (g *group) existing() []*plan {
+	existing := slices.DeleteFunc(slices.Clone(g.plans), func(p *plan) bool { return p.Create != nil })
+	slices.SortFunc(existing, func(a, b *plan) int { return compareNumbers(a.target.oid, b.target.oid) })
+	return existing
+}
+
+// compareNumbers compares two numbers without leading zeros.
+func compareNumbers(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// namesOf returns the tables for a statement.
+func namesOf(plans []*plan, name func(t *target) string) string {
+	names := make([]string, len(plans))
+	for i, p := range plans {
+		names[i] = name(p.target)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (g *group) lockSQL() string {
+	existing := g.existing()
+	if len(existing) == 0 {
+		return ""
+	}
+	return "LOCK TABLE " + namesOf(existing, func(t *target) string { return t.sql }) + " IN " +
+		existing[0].lockMode() + " MODE"
+}
+
+// truncateSQL empties the tables in one statement, since they may refer to each other, or is "".
+func (g *group) truncateSQL() string {
+	if !g.plans[0].truncates() {
+		return ""
+	}
+	return "TRUNCATE TABLE " + namesOf(g.existing(), (*target).only)
+}
+
+// begin locks the tables and makes them ready for their rows.
+func (g *group) begin() error {
+	s := g.db.session
+	if sql := g.lockSQL(); sql != "" {
+		if err := s.exec(g.ctx, sql); err != nil {
+			return s.failed(g.ctx, "locking tables", err)
+		}
+	}
+	for _, p := range g.existing() {
+		if err := s.check(g.ctx, p.target); err != nil {
+			return err
+		}
+		if err := p.choose(); err != nil {
+			return err
+		}
+		if err := s.look(g.ctx, p, p.target); err != nil {
+			return err
+		}
+	}
+	if err := g.agree(); err != nil {
+		return err
+	}
+	if sql := g.truncateSQL(); sql != "" {
+		if err := s.exec(g.ctx, sql); err != nil {
+			return s.failed(g.ctx, "truncating tables", err)
+		}
+		for _, p := range g.plans {
+			if err := s.forget(g.ctx, p); err != nil {
+				return err
+			}
+		}
+	}
+	return g.runAll(g.keys.deferSQL())
+}
+
+// agree has the rows of all tables be removed, if those of any are, and finds the keys of the tables. It is an error if
+// other tables refer to rows that are removed.
+func (g *group) agree() error {
+	if slices.ContainsFunc(g.plans, (*plan).truncates) {
+		var tables []*target
+		for _, p := range g.plans {
+			p.clear, p.loaded = true, nil
+			tables = append(tables, p.target)
+		}
+		if err := g.db.session.references(g.ctx, tables...); err != nil {
+			return err
+		}
+	}
+	return g.lookForKeys()
+}
+
+// Order returns the order in which keys find their rows.
+func (g *group) Order() []int { return g.keys.order }
+
+// Fill begins to fill a table.
+func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
+	p := g.plans[i]
+	t := &table{plan: p, db: g.db, ctx: g.ctx}
+	err := t.Begin(g.ctx, filler, t, p.Filling, func() error {
+		t.addLoader(g.db.session)
+		if p.Create != nil {
+			return t.create(g.db.session)
+		}
+		t.whole = len(p.loaded) == 0 && p.Existing != sink.Append
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.fit = newFit(t.plan)
+	return t, nil
+}
+
+// CommitTables has the server check what is deferred, and commits.
+func (g *group) CommitTables() error {
+	s := g.db.session
+	if err := g.runAll(append([]string{"SET CONSTRAINTS ALL IMMEDIATE"}, g.keys.restoreSQL()...)); err != nil {
+		return err
+	}
+	if err := s.writes(g.ctx); err != nil {
+		return err
+	}
+	return s.commit(g.ctx, g.db.config)
+}
+
+// End rolls back what is not committed.
+func (g *group) End() error {
+	g.db.session.rollback()
+	return nil
+}
+
+func (g *group) runAll(statements []string) error {
+	s := g.db.session
+	for _, sql := range statements {
+		if err := s.exec(g.ctx, sql); err != nil {
+			return s.rowFailed(g.ctx, g.tableOf(err), err)
+		}
+	}
+	return nil
+}
+
+// tableOf returns the table that an error of the server is about, or else the first one.
+func (g *group) tableOf(err error) *target {
+	if refused, is := errors.AsType[*pgconn.PgError](err); is {
+		named := quote(refused.SchemaName) + "." + quote(refused.TableName)
+		for _, p := range g.plans {
+			if p.target.sql == named {
+				return p.target
+			}
+		}
+	}
+	return g.plans[0].target
+}
