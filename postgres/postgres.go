@@ -77,7 +77,7 @@
 // while they are read; if one was changed before, reading it fails. Other locks, such as on indexes, and all locks of
 // further connections are released before the next table or query. So all connections together hold at most half of the
 // lock table, plus some dozens of locks on the system's catalogs. Only a single table or query, with its partitions and
-// all their indexes, may take more.
+// all their indexes, may take more. [Source.Prepare] locks tables in the same way, many by one statement.
 //
 // A change of a table that was cut waits until its session is closed, and other sessions that want to read their first
 // part of it would wait for the change. They give up after 10 seconds ([source.ErrLocked]); the session that has cut
@@ -251,8 +251,8 @@ import (
 )
 
 // Source reads a database in one read-only transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Separator], [source.Describer], [source.Definer], [source.Schemer], [source.Parter],
-// [source.Sharer] and [source.PartialSnapshotter]. It must be used by one goroutine at a time.
+// [source.Omitter], [source.Preparer], [source.Separator], [source.Describer], [source.Definer], [source.Schemer],
+// [source.Parter], [source.Sharer] and [source.PartialSnapshotter]. It must be used by one goroutine at a time.
 type Source = read.DB
 
 // Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner], [sink.Grouper] and [sink.Analyzer]. It must

@@ -39,6 +39,26 @@ type Lister interface {
 	Tables(ctx context.Context, schema string) ([]string, error)
 }
 
+// Preparer is implemented by sources that look up many tables at once in less time than one after the other.
+type Preparer interface {
+	// Prepare tells the source which tables will be read or defined next. It changes nothing of what Table, Define and
+	// others return, but they need not ask the database for each table. A size may be less exact. Names of unknown
+	// tables, and tables that cannot be read, are not an error here. Sources that Join opens later know the same. No
+	// rows may be open.
+	//
+	// The memory that it takes grows with the number of tables. A definition is kept until it was returned once, so
+	// callers that define many tables should prepare some hundreds at a time.
+	Prepare(ctx context.Context, tables []string) error
+}
+
+// Prepare tells a source which tables will be read next. It does nothing if the source is no [Preparer].
+func Prepare(ctx context.Context, s Source, tables []string) error {
+	if preparer, is := s.(Preparer); is {
+		return preparer.Prepare(ctx, tables)
+	}
+	return nil
+}
+
 // Separator is implemented by sources in which a table may come with the rows of others, which inherit from it.
 type Separator interface {
 	// Separate has the source, and those that it opens by Join from then on, read each table without such rows, and

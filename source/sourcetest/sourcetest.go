@@ -135,6 +135,8 @@ var parts = []struct {
 	{"Define", testDefine, nil},
 	{"DefineRefused", testDefineRefused, nil},
 	{"DefineOpen", testDefineOpen, nil},
+	{"Prepare", testPrepare, nil},
+	{"PrepareOpen", testPrepareOpen, nil},
 	{"Schema", testSchema, nil},
 	{"Size", testSize, nil},
 	{"Divide", testDivide, divides},

@@ -51,7 +51,11 @@ func (db *DB) checkSchema(ctx context.Context, schema string) error {
 // Separate has this DB, and those that it opens by Join, read ordinary tables without the rows of the tables that
 // inherit from them, and list the latter. Parts that were cut before keep the rows that they have. Rows that are open
 // are not affected.
-func (db *DB) Separate() { db.session.own = true }
+func (db *DB) Separate() {
+	if !db.session.own {
+		db.session.own, db.known = true, &prepared{tables: map[string]*known{}}
+	}
+}
 
 // Omitted names the views, materialized views and foreign tables, and the sequences that belong to no column, except
 // those of extensions. So are tables without columns of their own whose rows come with those of a table from which they

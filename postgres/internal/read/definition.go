@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/postgres/internal/wire"
 	"culvert/source"
 )
@@ -23,8 +25,14 @@ var _ source.Definer = (*DB)(nil)
 // A definition in a database of SQL_ASCII that has other text than UTF-8 is an error, since it would become another
 // one.
 //
-// The numbers of sequences that the user may not read are not known.
+// The numbers of sequences that the user may not read are not known. Prepare may have read all of this before.
 func (db *DB) Define(ctx context.Context, name string) (*source.Definition, error) {
+	if err := db.free(); err != nil {
+		return nil, err
+	}
+	if d := db.known.takeDefinition(name); d != nil {
+		return d, nil
+	}
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -33,19 +41,58 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.query(ctx, 1, definitionSQL, r.oid)
+	found, err := s.query(ctx, 2, definitionsSQL, sqltext.Array([]string{r.oid}))
 	if err == nil && len(found) != 1 {
 		err = errAnswer
 	}
+	if err != nil {
+		return nil, s.failed(ctx, r.String(), err)
+	}
+	d, sequences, err := readDefinition(r, found[0][1])
+	if err != nil {
+		return nil, err
+	}
+	return d, s.failed(ctx, r.String(), s.readSequences(ctx, sequences))
+}
+
+// lookUpDefinitions sets the definitions of tables, except of those that have other text than UTF-8.
+func (s *session) lookUpDefinitions(ctx context.Context, byOID map[string]*known, oids string) error {
+	found, err := s.query(ctx, 2, definitionsSQL, oids)
+	if err != nil {
+		return err
+	}
+	var sequences []*source.Sequence
+	for _, row := range found {
+		one := byOID[string(row[0])]
+		if one == nil {
+			return errAnswer
+		}
+		d, some, err := readDefinition(&one.relation, row[1])
+		if err != nil {
+			continue // Define says so
+		}
+		one.definition = d
+		sequences = append(sequences, some...)
+	}
+	for some := range slices.Chunk(sequences, sequencesAtOnce) {
+		if err := s.readSequences(ctx, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readDefinition reads the JSON of a definition. It also returns those of its sequences that can be read.
+func readDefinition(r *relation, text []byte) (*source.Definition, []*source.Sequence, error) {
 	var d struct {
 		source.Definition
 		Readable []bool `json:"readable"` // whether each of the sequences is
 	}
-	if err == nil {
-		err = json.Unmarshal(found[0][0], &d)
+	if err := json.Unmarshal(text, &d); err != nil {
+		return nil, nil, fmt.Errorf("postgres: %s: %w", r, err)
 	}
-	if err == nil && !utf8.Valid(found[0][0]) {
-		return nil, fmt.Errorf("postgres: %s: the text of its %s is not UTF-8, as a manifest has to be; "+
+	if !utf8.Valid(text) {
+		return nil, nil, fmt.Errorf("postgres: %s: the text of its %s is not UTF-8, as a manifest has to be; "+
 			"export the table by itself, into one file", r, brokenOf(&d.Definition))
 	}
 	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
@@ -55,13 +102,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 			sequences = append(sequences, &d.Sequences[i])
 		}
 	}
-	if err == nil {
-		err = s.readSequences(ctx, sequences)
-	}
-	if err != nil {
-		return nil, s.failed(ctx, r.String(), err)
-	}
-	return &d.Definition, nil
+	return &d.Definition, sequences, nil
 }
 
 // brokenOf names the first thing in a definition whose text was not UTF-8, so that JSON has replaced some of it.
@@ -131,17 +172,17 @@ func (s *session) readSequences(ctx context.Context, sequences []*source.Sequenc
 	return err
 }
 
-// definitionSQL returns the definition of the relation $1 as JSON, and for each of its sequences whether it can be
-// read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
-const definitionSQL = `
-SELECT pg_catalog.json_build_object(
+// definitionsSQL returns the definition of each of the relations $1 as JSON, and for each of its sequences whether it
+// can be read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
+const definitionsSQL = `
+SELECT c.oid, pg_catalog.json_build_object(
 	'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
 	'columns', (` + columnDefinitionsSQL + `),
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
 	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN (` + lacksSQL + `) END,
 	'sequences', s.list, 'readable', s.readable)
-FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = $1::oid`
+FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
 
 const columnDefinitionsSQL = `
 	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(

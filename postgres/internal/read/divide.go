@@ -78,6 +78,9 @@ func (r *tableRows) divisible(n int) (familySize, error) {
 	case r.relation.Limit > 0:
 		return familySize{}, &source.IndivisibleError{Reason: "a limit counts the rows of all readers"}
 	}
+	if r.known != nil {
+		return *r.relation.family, nil // too small to be divided
+	}
 	family, err := r.session.familySize(r.ctx, r.relation)
 	if err != nil {
 		return familySize{}, err

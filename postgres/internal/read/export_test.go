@@ -45,3 +45,6 @@ func PrintTimestampTZ(value []byte) string {
 	}
 	return string(text)
 }
+
+// SpendLocks leaves no locks that may be kept.
+func (db *DB) SpendLocks() { db.kept = db.mostLocks() }

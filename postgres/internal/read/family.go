@@ -50,6 +50,9 @@ SELECT coalesce(pg_catalog.max(pages), 0), coalesce(pg_catalog.sum(pages), 0), c
 FROM members`
 
 func (s *session) familySize(ctx context.Context, r *relation) (familySize, error) {
+	if r.family != nil {
+		return *r.family, nil
+	}
 	var f familySize
 	found, err := s.query(ctx, 7, r.with()+familySQL, r.oid)
 	if err == nil && len(found) != 1 {

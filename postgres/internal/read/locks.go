@@ -113,7 +113,8 @@ WHERE l.pid = pg_catalog.pg_backend_pid() AND l.locktype = 'relation' AND l.rela
 
 // releaseLocks releases the locks and settings of the last rows, in all sessions that have read them.
 func (db *DB) releaseLocks(ctx context.Context) error {
-	if db.reading == nil {
+	if db.reading == nil || !db.reading.holdsLocks() {
+		db.reading = nil
 		return db.session.recover(ctx)
 	}
 	patient, cancel := context.WithTimeout(ctx, patience)

@@ -20,6 +20,7 @@ type DB struct {
 
 	kept   int64            // the number of locks that stay until the end
 	keptOf map[string]int64 // the number for each table, by its object identifier
+	known  *prepared        // shared with those that were opened by Join
 
 	lastPart *rows // all rows of the selection of the last part, not to be read
 	limited  bool  // it waits for locks no longer than partTimeout
@@ -54,7 +55,13 @@ func Open(ctx context.Context, connString string) (*DB, error) {
 		s.close()
 		return nil, err
 	}
-	return &DB{config: config, session: s, keptOf: map[string]int64{}}, nil
+	return newDB(config, s), nil
+}
+
+func newDB(config *pgconn.Config, s *session) *DB {
+	return &DB{
+		config: config, session: s, keptOf: map[string]int64{}, known: &prepared{tables: map[string]*known{}},
+	}
 }
 
 // Table returns all rows of a table, partitioned table, view, materialized view or foreign table, including the rows of
@@ -91,12 +98,20 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 	return csvRows{r}, nil
 }
 
-// begin checks that the connection is free.
+// begin checks that the connection is free, and releases what the last rows have locked.
 func (db *DB) begin(ctx context.Context) error {
+	if err := db.free(); err != nil {
+		return err
+	}
+	return db.releaseLocks(ctx)
+}
+
+// free checks that no rows are open.
+func (db *DB) free() error {
 	if db.reading != nil && db.reading.unread() {
 		return errors.New("postgres: other rows of the database are still open")
 	}
-	return db.releaseLocks(ctx)
+	return nil
 }
 
 // Close ends the transaction and the connections, even if rows are open. It takes a few seconds at most, and always

@@ -23,6 +23,8 @@ type relation struct {
 	plain bool   // a table without children, or read without their rows: COPY reads all of it by itself
 	own   bool   // a table that has children, and is read without their rows
 	list  string // the selected columns, as SQL
+
+	family *familySize // nil if it is not known
 	source.Selection
 }
 
@@ -59,7 +61,7 @@ ORDER BY 4 DESC`
 // findRelation finds the relation that a name stands for.
 func (s *session) findRelation(ctx context.Context, name string) (*relation, error) {
 	table := "table " + strconv.Quote(name)
-	found, err := s.query(ctx, 7, relationSQL+exactlyNamed, name, s.schemas, endsOfName(name))
+	found, err := s.query(ctx, 7, relationSQL+exactlyNamed, name, s.schemas, sqltext.Array(endsOfName(name)))
 	if err != nil {
 		return nil, s.failed(ctx, table, err)
 	}
@@ -113,8 +115,8 @@ func (s *session) relationOf(ctx context.Context, oid string) (*relation, error)
 	return newRelation(found[0]), nil
 }
 
-// endsOfName returns an array of a name and of all its parts that follow a period.
-func endsOfName(name string) string {
+// endsOfName returns a name and all its parts that follow a period.
+func endsOfName(name string) []string {
 	const longest = 255 // bytes; no server is built for longer names
 	var ends []string
 	for i := max(0, len(name)-longest); i < len(name); i++ {
@@ -122,7 +124,7 @@ func endsOfName(name string) string {
 			ends = append(ends, name[i:])
 		}
 	}
-	return sqltext.Array(ends)
+	return ends
 }
 
 // isNoName reports whether parse_ident has refused a text because it is not a valid name.

@@ -25,6 +25,9 @@ type rows struct {
 	relation *relation // nil for a query
 	columns  []source.Column
 	sql      string
+	known    *known   // what was known of the table before; nil if it was looked up for these rows
+	release  bool     // the locks of rows before these must be released first
+	same     [][]byte // the answer of the server to the question whether the table is the known one
 
 	fields    []pgconn.FieldDescription // when the statement was prepared
 	encodings []valuetext.Encoding
@@ -41,6 +44,7 @@ type rows struct {
 
 	result   *pgconn.ResultReader
 	running  bool // the connection belongs to these rows
+	begun    bool // a statement has run
 	received int64
 	before   int64 // received by earlier statements
 	err      error // what Next returns from now on
@@ -110,6 +114,8 @@ func (r *rows) finish(err error) error {
 		err = r.session.failedAfter(r.ctx, r.name, r.received, err)
 	case r.exact > 0 && r.received != r.exact:
 		err = r.session.failed(r.ctx, r.name, &source.CountError{Received: r.received, Confirmed: r.exact})
+	case r.known != nil && r.leave():
+		err = cmp.Or(r.checkKnown(), err)
 	case r.relation != nil && r.leave():
 		err = cmp.Or(r.session.checkUnchanged(r.ctx, r.relation), err)
 	}
@@ -137,6 +143,9 @@ func (r *rows) unread() bool {
 // start runs the statement, or the statement of the next range. It returns io.EOF if there is none.
 func (r *rows) start() error {
 	sql, err := r.nextSQL()
+	if err == nil {
+		err = r.releaseBefore()
+	}
 	if err != nil {
 		return err
 	}
@@ -154,7 +163,7 @@ func (r *rows) start() error {
 
 // nextSQL returns the statement of the next rows.
 func (r *rows) nextSQL() (string, error) {
-	r.running, r.before = true, r.received
+	r.running, r.begun, r.before = true, true, r.received
 	if r.ranges == nil {
 		return r.sql, nil
 	}
@@ -290,6 +299,9 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 
 // copyTo has the server print the rows of a statement. It returns io.EOF if the server confirms the count.
 func (r csvRows) copyTo(out *rowWriter, sql string) error {
+	if r.known != nil {
+		return r.copyKnown(out, r.copySQL(sql))
+	}
 	tag, err := r.session.conn.CopyTo(r.ctx, out, r.copySQL(sql))
 	switch {
 	case out.err != nil:

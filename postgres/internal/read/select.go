@@ -32,6 +32,12 @@ func (db *DB) look(ctx context.Context, name string, s source.Selection) (*rows,
 	if err := sqlsource.Check("postgres", s); err != nil {
 		return nil, err
 	}
+	if err := db.free(); err != nil {
+		return nil, err
+	}
+	if one := db.known.of(name); one != nil && one.isSmall() && s.IsZero() {
+		return db.openKnown(ctx, one)
+	}
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}

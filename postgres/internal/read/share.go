@@ -77,7 +77,7 @@ func (db *DB) Join(ctx context.Context, snapshot source.Snapshot) (source.Source
 	if err != nil {
 		return nil, err
 	}
-	joined.session.own = db.session.own
+	joined.session.own, joined.known = db.session.own, db.known
 	return joined, nil
 }
 
@@ -93,7 +93,9 @@ func join(ctx context.Context, config *pgconn.Config, snapshot source.Snapshot) 
 		s.close()
 		return nil, err
 	}
-	return &DB{config: config, session: s, keptOf: map[string]int64{}, joined: snapshot}, nil
+	db := newDB(config, s)
+	db.joined = snapshot
+	return db, nil
 }
 
 // Error codes of the server for a snapshot that is not, or no longer, exported. The first is that of PostgreSQL 17 and

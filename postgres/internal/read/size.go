@@ -21,12 +21,17 @@ var _ source.Sized = (*rows)(nil)
 //
 // The bytes of a whole table are the size of its files and its children's, without indexes. Otherwise they are the
 // number of rows times the expected width of a row. Size fails if the user may not read the rows.
+//
+// Of a small table that was looked up by Prepare, the number of rows is not known before the table is analyzed.
 func (r *rows) Size() (source.Size, error) {
 	switch {
 	case r.err != nil:
 		return source.Size{}, r.err
 	case r.running || r.ranges != nil:
 		return source.Size{}, errors.New("postgres: Size of rows that have already been read or divided")
+	}
+	if r.known != nil {
+		return r.known.size, nil
 	}
 	size, err := r.session.size(r.ctx, r.sql, r.relation)
 	if denied, ok := errors.AsType[*deniedError](err); ok {
