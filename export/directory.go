@@ -244,6 +244,32 @@ func (d *Directory) ReadPart(ctx context.Context, p *manifest.Part, use func(tex
 	return err
 }
 
+// CopyTable writes the text of a table to dst, with one header, and verifies each file meanwhile as VerifyTable does.
+// What was written is known to be right only when CopyTable returns nil.
+func (d *Directory) CopyTable(ctx context.Context, t *manifest.Table, dst io.Writer) error {
+	if t.Error != "" {
+		return missing(t)
+	}
+	for i := range t.Parts {
+		err := d.ReadPart(ctx, &t.Parts[i], func(text io.Reader) error {
+			if i > 0 {
+				if _, err := io.CopyN(io.Discard, text, t.HeaderBytes); err != nil {
+					return err
+				}
+			}
+			_, err := io.Copy(dst, text)
+			return err
+		})
+		if t.Parted() {
+			err = joined.AboutPart(&t.Parts[i], err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // countedText counts what is read of a text.
 type countedText struct {
 	src   *Reader

@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"io"
@@ -81,6 +82,9 @@ type Plan struct {
 	// Schema is what makes the whole database again beside the rows. Exports of several tables write it to a file of
 	// its own. Nil means that it is not exported. If it has OwnRows, the source is separated; see [source.Separate].
 	Schema *source.Schema
+
+	// Author signs the manifest of an export of several tables. Nil leaves it unsigned. See [manifest.Manifest.Author].
+	Author ed25519.PrivateKey
 
 	// Overwrite replaces the files of an earlier export of several tables.
 	Overwrite bool

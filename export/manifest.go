@@ -82,7 +82,7 @@ func (p *Plan) WriteManifest(ctx context.Context, to place.Place, m *manifest.Ma
 		return err
 	}
 	if p.Unencrypted {
-		_, err = m.WriteTo(file)
+		err = p.sign(file, m)
 	} else {
 		err = p.seal(file, m)
 	}
@@ -99,8 +99,18 @@ func (p *Plan) seal(dst io.Writer, m *manifest.Manifest) error {
 		return err
 	}
 	defer w.Abort() // does nothing once it is closed
-	if _, err := m.WriteTo(w); err != nil {
+	if err := p.sign(w, m); err != nil {
 		return err
 	}
 	return w.Close()
+}
+
+// sign writes the manifest with the signature of its author, if it has one.
+func (p *Plan) sign(w io.Writer, m *manifest.Manifest) (err error) {
+	if p.Author == nil {
+		_, err = m.WriteTo(w)
+	} else {
+		_, err = m.WriteSigned(w, p.Author)
+	}
+	return err
 }

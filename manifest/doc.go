@@ -33,7 +33,9 @@
 //	                      the view "sales" (source.Omitter). The last may say how much more there is. Absent if the
 //	                      tables were named
 //	schema       object   what makes the whole database again beside its rows; see Schema. Absent if tables were named
+//	author       string   the Ed25519 key that has signed the manifest, 32 bytes in base64; absent if it is not signed
 //	tables       array    of objects, in the order of the export
+//	signature    string   64 bytes in base64, if there is an author; see Signature
 //
 // Each table has these fields:
 //
@@ -167,6 +169,20 @@
 //
 // The text is a JSON object with the array statements. Each is an object with the string sql, and the boolean after,
 // which is absent for statements that come before the rows. They are in order.
+//
+// # Signature
+//
+// The author of an export signs its manifest, which has the SHA-256 of every other file. The signature is Ed25519ph
+// (RFC 8032) with the context "culvert/v1 manifest" over the text up to the last character before the comma of the last
+// field, which must be the signature, written like this:
+//
+//	,
+//	  "signature": "…"
+//	}
+//
+// A line feed ends the text. It proves that the holder of the key has made this manifest, whoever could read and write
+// the files since then. It does not prove when, nor that there is no newer one. [Read] verifies the signature, and
+// [Manifest.Author] returns the key.
 //
 // # Versions
 //

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"math"
@@ -36,6 +37,8 @@ type Manifest struct {
 	Omitted     []string  `json:"omitted,omitempty"`
 	Schema      *Schema   `json:"schema,omitempty"`
 	Tables      []Table   `json:"tables"`
+
+	author ed25519.PublicKey
 }
 
 // Table describes the export of one table. If it succeeded, Error is empty and there is at least one part. If it

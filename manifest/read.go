@@ -32,7 +32,7 @@ var known = []string{}
 // Read reads the JSON of a manifest to the end of r. Fields that are not known are ignored. The error wraps
 // [ErrInvalid] if the manifest has another version, requires a feature that is not known, or breaks a rule of the
 // package comment: names of files are different from each other and cannot lead out of the directory, no field is
-// repeated, and the figures of the parts of a table add up to its own.
+// repeated, the figures of the parts of a table add up to its own, and the signature, if there is one, is right.
 func Read(r io.Reader) (*Manifest, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSize+1))
 	if err != nil {
@@ -54,8 +54,10 @@ func Read(r io.Reader) (*Manifest, error) {
 // parse reads a manifest of any version as one of the newest.
 func parse(text []byte) (*Manifest, error) {
 	var head struct {
-		Version  int      `json:"version"`
-		Requires []string `json:"requires"`
+		Version   int      `json:"version"`
+		Requires  []string `json:"requires"`
+		Author    []byte   `json:"author"`
+		Signature []byte   `json:"signature"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, err
@@ -76,6 +78,9 @@ func parse(text []byte) (*Manifest, error) {
 			return nil, fmt.Errorf("it requires %q, which is not known: try a newer culvert", feature)
 		}
 	}
-	m := new(Manifest)
+	if err := verifyAuthor(text, head.Author, head.Signature); err != nil {
+		return nil, err
+	}
+	m := &Manifest{author: head.Author}
 	return m, json.Unmarshal(text, m)
 }

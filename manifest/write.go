@@ -3,8 +3,11 @@ package manifest
 import (
 	"bufio"
 	"bytes"
+	"crypto/ed25519"
+	"crypto/sha512"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -17,7 +20,10 @@ const maxDefinitions = 16 << 20
 // WriteTo writes the manifest as JSON. It makes the text of one part at a time, since there may be a hundred thousand.
 // Definitions are left out, beginning with the largest, if they are too large for a manifest. If the text would still
 // be larger than Read accepts, WriteTo fails after it has written a part of it.
-func (m *Manifest) WriteTo(w io.Writer) (int64, error) {
+func (m *Manifest) WriteTo(w io.Writer) (int64, error) { return m.write(w, nil) }
+
+// write writes the manifest, and signs it if there is an author.
+func (m *Manifest) write(w io.Writer, author ed25519.PrivateKey) (int64, error) {
 	m, err := m.fitting()
 	if err != nil {
 		return 0, err
@@ -25,16 +31,28 @@ func (m *Manifest) WriteTo(w io.Writer) (int64, error) {
 	p := &printer{to: bufio.NewWriterSize(w, 64<<10)}
 	head := struct {
 		Manifest
+		Author []byte  `json:"author,omitempty"`
 		Tables []Table `json:"tables,omitempty"` // in place of the ones of Manifest
 	}{Manifest: *m}
-	p.withList(0, head, "tables", len(m.Tables), func(i int) {
+	if author != nil {
+		head.Author, p.hash = author.Public().(ed25519.PublicKey), sha512.New()
+	}
+	p.openList(0, head, "tables", len(m.Tables), func(i int) {
 		table := m.Tables[i]
 		table.Parts = nil
 		p.withList(2, table, "parts", len(m.Tables[i].Parts), func(j int) {
 			p.print(p.indented(4, m.Tables[i].Parts[j]))
 		})
 	})
-	p.print([]byte("\n"))
+	end := []byte("\n}\n")
+	if author != nil {
+		signature, err := sign(author, p.hash.Sum(nil))
+		if err != nil {
+			return p.written, err
+		}
+		end = signatureField(signature)
+	}
+	p.print(end)
 	if p.err == nil {
 		p.err = p.to.Flush()
 	}
@@ -72,6 +90,7 @@ func (m *Manifest) fitting() (*Manifest, error) {
 type printer struct {
 	to      *bufio.Writer
 	text    bytes.Buffer
+	hash    hash.Hash // of what is written; nil if it is not wanted
 	written int64
 	err     error // the first one; nothing is written after it
 }
@@ -81,14 +100,17 @@ const indent = "  "
 // withList writes an object at a depth, and a list of n elements as its last field. The object itself has no such
 // field. Without elements, there is none.
 func (p *printer) withList(depth int, object any, field string, n int, element func(i int)) {
-	text := p.indented(depth, object)
+	p.openList(depth, object, field, n, element)
+	p.print([]byte("\n" + strings.Repeat(indent, depth) + "}"))
+}
+
+// openList is withList without the end of the object.
+func (p *printer) openList(depth int, object any, field string, n int, element func(i int)) {
+	outer := strings.Repeat(indent, depth)
+	p.print(bytes.TrimSuffix(p.indented(depth, object), []byte("\n"+outer+"}")))
 	if n == 0 {
-		p.print(text)
 		return
 	}
-	outer := strings.Repeat(indent, depth)
-	end := "\n" + outer + "}"
-	p.print(bytes.TrimSuffix(text, []byte(end)))
 	p.print(fmt.Appendf(nil, ",\n%s%q: [", outer+indent, field))
 	for i := range n {
 		if i > 0 {
@@ -97,7 +119,7 @@ func (p *printer) withList(depth int, object any, field string, n int, element f
 		p.print([]byte("\n" + outer + indent + indent))
 		element(i)
 	}
-	p.print([]byte("\n" + outer + indent + "]" + end))
+	p.print([]byte("\n" + outer + indent + "]"))
 }
 
 // indented returns a value at a depth, without indentation of its first line. The text is valid until the next call.
@@ -119,6 +141,9 @@ func (p *printer) print(text []byte) {
 	}
 	if p.err != nil {
 		return
+	}
+	if p.hash != nil {
+		p.hash.Write(text) // a hash returns no error
 	}
 	n, err := p.to.Write(text)
 	p.written, p.err = p.written+int64(n), err

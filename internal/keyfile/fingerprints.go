@@ -27,6 +27,22 @@ func KeyOf(identities []age.Identity) (*Key, error) {
 	return nil, errNoConnectionKey
 }
 
+// FingerprintsOf returns the fingerprints of the identities that have a connection key. It decrypts encrypted identity
+// files.
+func FingerprintsOf(identities []age.Identity) ([]string, error) {
+	var all []string
+	for _, identity := range identities {
+		key, err := keyOf(identity)
+		switch {
+		case err == nil:
+			all = append(all, key.Fingerprint())
+		case err != errNoConnectionKey:
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
 func keyOf(identity age.Identity) (*Key, error) {
 	switch id := identity.(type) {
 	case *encryptedIdentity:

@@ -13,7 +13,7 @@ import (
 	"culvert/place"
 )
 
-// Table is a table in parts, which an argument names by the directory of its parts.
+// Table is a table of an export, which an argument names by its file or by the directory of its parts.
 type Table struct {
 	Export *export.Directory
 	Entry  *manifest.Table
@@ -29,8 +29,13 @@ func (t *Table) Explain(err error) error {
 	return ReadError(t.At(t.Entry.File()), err)
 }
 
-// OpenTable returns the table in parts that an argument names, or nil if it names anything else. The caller closes it
-// with the error of everything.
+// BytesIn returns how much of the files was read, after so many bytes of text: what is read at a time is not known.
+func (t *Table) BytesIn(out int64) int64 {
+	return int64(float64(t.Entry.FileBytes) * float64(out) / float64(max(1, t.Entry.TextBytes)))
+}
+
+// OpenTable returns the table that an argument names, or nil if it names anything else. The caller closes it with the
+// error of everything.
 func OpenTable(ctx context.Context, a *command.App, argument string, f *PlaceFlags, config export.ReadConfig) (
 	*Table, error,
 ) {
@@ -56,7 +61,7 @@ func OpenTable(ctx context.Context, a *command.App, argument string, f *PlaceFla
 	return t, nil
 }
 
-// table returns the table in parts that has a name in the export in the directory of the location, or nil.
+// table returns the table that has a name in the export in the directory of the location, or nil.
 func (l *Location) table(ctx context.Context, name string, config export.ReadConfig) (*Table, error) {
 	if name == "." {
 		return nil, nil
@@ -75,7 +80,7 @@ func (l *Location) table(ctx context.Context, name string, config export.ReadCon
 		return nil, err
 	}
 	entry := d.Table(name)
-	if entry == nil || !entry.Parted() {
+	if entry == nil {
 		return nil, nil
 	}
 	return &Table{Export: d, Entry: entry, At: l.Join, Close: l.Close}, nil

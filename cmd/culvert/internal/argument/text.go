@@ -77,12 +77,8 @@ func (t *Table) text(name string) (*Text, error) {
 		return nil, t.Close(t.Explain(err))
 	}
 	return &Text{
-		Reader: text, Name: name, Size: t.Entry.FileBytes,
-		BytesIn: func(out int64) int64 { // what was read is known only at the end
-			return int64(float64(t.Entry.FileBytes) * float64(out) / float64(max(1, t.Entry.TextBytes)))
-		},
-		Explain: t.Explain,
-		close:   func(err error) error { return t.Close(errors.Join(err, text.Close())) },
+		Reader: text, Name: name, Size: t.Entry.FileBytes, BytesIn: t.BytesIn, Explain: t.Explain,
+		close: func(err error) error { return t.Close(errors.Join(err, text.Close())) },
 	}, nil
 }
 

@@ -26,6 +26,7 @@ type verifyReport struct {
 	Compression string `json:"compression,omitempty"`
 	Sealed      *bool  `json:"sealed,omitempty"` // nothing can be missing: by the encryption, or by the seek table
 
+	Author     string          `json:"author,omitempty"`     // the fingerprint of whoever has signed a directory
 	Consistent *bool           `json:"consistent,omitempty"` // all tables of a directory show the state of Snapshot
 	Snapshot   string          `json:"snapshot,omitempty"`
 	Omitted    []string        `json:"omitted,omitempty"`    // what is in none of the tables of a directory
@@ -68,6 +69,7 @@ func newVerify(a *command.App) *cobra.Command {
 		return verify(ctx, a, w, r, o, args)
 	})
 	o.InputFlags.Add(cmd)
+	o.author.Add(cmd, "accept")
 	flags := cmd.Flags()
 	flags.Var((*command.NotEmpty)(&o.against), "against", "also compare the tables with the database `SOURCE`")
 	o.from.Add(cmd)
@@ -77,6 +79,7 @@ func newVerify(a *command.App) *cobra.Command {
 // verifyOptions are the flags of culvert verify.
 type verifyOptions struct {
 	readOptions
+	author  argument.AuthorFlags
 	from    database.Flags
 	against string
 }
@@ -100,6 +103,9 @@ func verify(
 	if err != nil {
 		return err
 	}
+	if err := o.author.Read(ctx, a); err != nil {
+		return err
+	}
 	config := export.ReadConfig{Jobs: o.Jobs}
 	if config.Identities, err = o.DecryptFlags.WhenNeeded(ctx, a); err != nil {
 		return err
@@ -112,8 +118,8 @@ func verify(
 		}
 		if info, err := l.Info(); err == nil && info.IsDir() {
 			config.Jobs = o.Jobs
-			err := verifyDirectory(ctx, a, w, r, l, config, db)
-			if errors.Is(err, export.ErrNoManifest) && !against {
+			err := verifyDirectory(ctx, a, w, r, l, config, o, db)
+			if errors.Is(err, export.ErrNoManifest) && !against && !o.author.Given() {
 				t, tableErr := argument.OpenTable(ctx, a, args[0], &o.PlaceFlags, config)
 				if t != nil {
 					return errors.Join(t.Close(verifyTable(ctx, w, r, t, args[0])), l.Close(nil))
@@ -128,6 +134,9 @@ func verify(
 		}
 	} else if in, err = argument.OpenInput(ctx, a, args, &o.PlaceFlags); err != nil {
 		return err
+	}
+	if err := o.author.RefuseFile(in.Name); err != nil {
+		return in.Close(err)
 	}
 	if against {
 		err := command.Usagef("--against compares the directory of an export, and %s is a file", in.Name)

@@ -29,7 +29,7 @@ type verifiedTable struct {
 
 func verifyDirectory(
 	ctx context.Context, a *command.App, w *command.Work, r *verifyReport, l *argument.Location,
-	config export.ReadConfig, db database.Database,
+	config export.ReadConfig, o *verifyOptions, db database.Database,
 ) error {
 	r.File, w.Name = l.Text, l.Text
 	files, err := l.Directory()
@@ -40,6 +40,10 @@ func verifyDirectory(
 	if err != nil {
 		return damage(l, err)
 	}
+	if err := o.author.Check(l.Text, d.Manifest); err != nil {
+		return err
+	}
+	r.Author = argument.Author(d.Manifest)
 	r.Encrypted, r.Compression, r.manifest = &d.Manifest.Encrypted, d.Manifest.Compression, d.Manifest
 	r.Consistent, r.Snapshot = &d.Manifest.Consistent, d.Manifest.Snapshot
 	r.Omitted = d.Manifest.Omitted
@@ -192,6 +196,7 @@ func (r *verifyReport) manifestText() string {
 	line("snapshot", m.Snapshot)
 	line("position", m.Position)
 	line("against", r.Against)
+	line("author", cmp.Or(r.Author, "unknown: not signed"))
 	line("exported", m.Begun.UTC().Format(time.RFC3339)+" to "+m.Ended.UTC().Format(time.RFC3339)+" by "+m.Tool)
 	if m.Schema != nil {
 		line("schema", ui.Several(int64(m.Schema.Before+m.Schema.After), "statement")+by(m.Schema.By))

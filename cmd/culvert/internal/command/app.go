@@ -29,7 +29,8 @@ type App struct {
 	// HelpError is why there is no help on what was asked for. Cobra takes no error from what shows help.
 	HelpError error
 
-	stdinUse string // what standard input is read as, once something reads it
+	own      *ownIdentity // once it was read
+	stdinUse string       // what standard input is read as, once something reads it
 
 	Reloads  atomic.Bool  // SIGHUP is a request to the command, unless its terminal was closed
 	patience atomic.Int64 // how much more than others the command may take to end, in nanoseconds

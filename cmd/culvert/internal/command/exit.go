@@ -58,7 +58,7 @@ func ExitCode(err error) int {
 		errors.Is(err, export.ErrDiffers), errors.Is(err, source.ErrCorrupt),
 		errors.Is(err, wal.ErrCorrupt), errors.Is(err, wal.ErrForeign), Is[*armor.Error](err),
 		Is[*source.CountError](err), Is[*sink.CountError](err), Is[*load.SumError](err),
-		errors.Is(err, place.ErrIntegrity), errors.Is(err, secureconn.ErrRecord):
+		errors.Is(err, place.ErrIntegrity), errors.Is(err, secureconn.ErrRecord), errors.Is(err, ErrAuthor):
 		return ExitIntegrity
 	case errors.Is(err, place.ErrUnreachable):
 		return ExitUnreachable

@@ -61,6 +61,23 @@ func OwnIdentity(reader *keyfile.Reader) (identities []age.Identity, path string
 	return identities, path, err
 }
 
+// ownIdentity is OwnIdentity for a run of the program, which reads the file once and so asks for a passphrase once.
+func (a *App) ownIdentity(reader *keyfile.Reader) (identities []age.Identity, path string, err error) {
+	if a.own == nil {
+		identities, path, err := OwnIdentity(reader)
+		if err != nil {
+			return nil, path, err
+		}
+		a.own = &ownIdentity{identities, path}
+	}
+	return a.own.identities, a.own.path, nil
+}
+
+type ownIdentity struct {
+	identities []age.Identity
+	path       string
+}
+
 // NamedRecipients are recipients that flags name.
 type NamedRecipients struct {
 	recipients []string
@@ -111,7 +128,7 @@ func (f *RecipientFlags) Read(ctx context.Context, a *App, identities *IdentityF
 	}
 	reader := a.KeyReader(ctx, &f.PassphraseFlags)
 	if !named {
-		return ownRecipients(reader)
+		return a.ownRecipients(reader)
 	}
 	recipients, err := f.NamedRecipients.Read(a, reader)
 	if err != nil {
@@ -177,8 +194,8 @@ func hintOfRecipient(text string) string {
 	return "a recipient is age1…, or an ssh public key in quotes; culvert keygen prints one's own"
 }
 
-func ownRecipients(reader *keyfile.Reader) ([]age.Recipient, error) {
-	identities, path, err := OwnIdentity(reader)
+func (a *App) ownRecipients(reader *keyfile.Reader) ([]age.Recipient, error) {
+	identities, path, err := a.ownIdentity(reader)
 	if err != nil {
 		return nil, err
 	}
@@ -257,6 +274,8 @@ func (f *IdentityFlags) readKeys(reader *keyfile.Reader) ([]age.Identity, error)
 type DecryptFlags struct {
 	Identities IdentityFlags
 	PassphraseFlags
+
+	named []age.Identity // that were read
 }
 
 // Add adds the flags to a command.
@@ -281,12 +300,13 @@ func (f *DecryptFlags) Read(ctx context.Context, a *App) ([]age.Identity, error)
 	})}
 	if f.Identities.Given() {
 		identities, err := f.Identities.readKeys(reader)
+		f.named = identities
 		if !f.PassphraseFlags.Given() {
 			return append(identities, refusePassphrase{}), err
 		}
 		return append(identities, byPassphrase), err
 	}
-	identities, path, err := OwnIdentity(reader)
+	identities, path, err := a.ownIdentity(reader)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,8 @@ type Report struct {
 
 	Untold []string `json:"untold,omitempty"` // columns of one table
 
+	Author string `json:"author,omitempty"` // the fingerprint of whoever has signed several tables
+
 	Job        string `json:"job,omitempty"` // of several workers
 	Consistent *bool  `json:"consistent,omitempty"`
 
@@ -99,6 +101,11 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 		if e.plan.Recipients, err = o.RecipientFlags.Read(ctx, a, nil); err != nil {
 			return err
 		}
+	}
+	if key, err := a.Author(ctx); err != nil {
+		return err
+	} else if key != nil {
+		e.plan.Author, r.Author = key.ConnectionKey(), key.Fingerprint()
 	}
 	if o.shared.given() {
 		if l == nil {

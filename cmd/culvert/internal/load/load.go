@@ -16,6 +16,7 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/load"
+	"culvert/manifest"
 	"culvert/sink"
 )
 
@@ -24,7 +25,8 @@ type options struct {
 	command.WorkFlags
 	argument.InputFlags
 	tableFlags
-	to database.Flags
+	author argument.AuthorFlags
+	to     database.Flags
 
 	verify         bool
 	schemaOnly     bool
@@ -43,18 +45,19 @@ func New(a *command.App) *cobra.Command {
 			r := &PlanReport{json: o.JSON}
 			err := o.Check()
 			if err == nil {
-				l.omitted = &r.Omitted
+				l.omitted, l.author = &r.Omitted, &r.Author
 				err = l.run(cmd.Context(), args, &preview{l, r})
 			}
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
 		return a.Perform(cmd, &o.WorkFlags, l.r, func(ctx context.Context, w *command.Work) error {
-			l.w, l.omitted = w, &l.r.Omitted
+			l.w, l.omitted, l.author = w, &l.r.Omitted, &l.r.Author
 			return l.run(ctx, args, &filling{l})
 		})
 	}
 	o.WorkFlags.Add(cmd, "j") // before the identities, which would take the letter
 	o.InputFlags.Add(cmd)
+	o.author.Add(cmd, "load")
 	o.to.AddFor(cmd, "DEST")
 	o.tableFlags.add(cmd)
 	flags := cmd.Flags()
@@ -118,6 +121,7 @@ type loading struct {
 	o      *options
 	from   string
 	tables []target
+	author *string // of the report
 }
 
 // doer loads, or says what loading would do.
@@ -144,6 +148,9 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 	}
 	l.plan.SchemaOnly = l.o.schemaOnly
 	l.o.waitForRemoval(l.a)
+	if err := l.o.author.Read(ctx, l.a); err != nil {
+		return err
+	}
 	config := export.ReadConfig{Jobs: l.o.Jobs}
 	if config.Identities, err = l.o.DecryptFlags.WhenNeeded(ctx, l.a); err != nil {
 		return err
@@ -180,6 +187,9 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 		return in.Close(command.WithHint(command.Usagef("--create and --ledger are for the directory of an export"),
 			"name the directory: the manifest in it has what they need"))
 	}
+	if err := l.o.author.RefuseFile(in.Name); err != nil {
+		return in.Close(err)
+	}
 	name := in.Name
 	if argument.IsURL(name) {
 		name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
@@ -214,6 +224,9 @@ func (l *loading) directory(
 	if err != nil {
 		return l.explain(at, err)
 	}
+	if err := l.trust(ctx, from.Manifest); err != nil {
+		return err
+	}
 	several := len(l.tables) > 1 || len(l.tables) == 0 && len(from.Manifest.Tables) > 1
 	if several && (l.o.columns != nil || l.o.renames != nil) {
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "load it by itself")
@@ -237,6 +250,15 @@ func (l *loading) directory(
 		l.leaveOut(from.Manifest.Omitted, l.o.JSON)
 	}
 	return l.explain(at, do.directory(ctx, db, at, from))
+}
+
+// trust fails unless the export is by an author whose rows, and whose SQL if tables are made, the user trusts.
+func (l *loading) trust(ctx context.Context, m *manifest.Manifest) error {
+	*l.author = argument.Author(m)
+	if l.o.create || l.o.schemaOnly {
+		return l.o.author.CheckCode(ctx, l.a, &l.o.DecryptFlags, l.from, m)
+	}
+	return l.o.author.Check(l.from, m)
 }
 
 // filling is a [doer] that loads.

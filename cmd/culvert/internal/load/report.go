@@ -21,6 +21,7 @@ import (
 // Report is the report of culvert load and culvert copy.
 type Report struct {
 	command.WorkReport
+	Author  string        `json:"author,omitempty"`  // the fingerprint of whoever has signed the export
 	Omitted []string      `json:"omitted,omitempty"` // what is in none of all tables
 	Schema  *SchemaReport `json:"schema,omitempty"`  // of a whole database
 	Tables  []Table       `json:"tables,omitempty"`
@@ -120,6 +121,7 @@ func reportLoaders(w *command.Work, jobs int, all []load.Stats) {
 // PlanReport is the report of culvert load --dry-run and culvert copy --dry-run.
 type PlanReport struct {
 	command.Outcome
+	Author  string         `json:"author,omitempty"`  // the fingerprint of whoever has signed the export
 	Omitted []string       `json:"omitted,omitempty"` // what is in none of all tables
 	Before  []string       `json:"before,omitempty"`  // statements that make a whole database, before the rows
 	Tables  []PlannedTable `json:"tables"`
