@@ -186,7 +186,7 @@ func (c *loadCase) oneConnection() harness.Benchmark {
 		Variants: []harness.Variant{
 			table.by("impl=tools", c.psql()),
 			table.by("impl=culvert", c.load(c.file, "postgres:", "orders")),
-			none.by("impl=culvert-create", c.load("--create", c.directory, "postgres:")),
+			none.by("impl=culvert-create", c.load("--create", "--from", "anyone", c.directory, "postgres:")),
 		},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=tools", Unit: "ns/op", Max: 1},

@@ -48,7 +48,7 @@ func (c *loadCase) tables() (harness.Benchmark, error) {
 			tables.by("impl=pg_restore", func() (harness.Sample, error) {
 				return withoutPeak(c.Pipeline("", c.inTarget("pg_restore", "-j", jobs, "-d", target, dump)))
 			}),
-			tables.by("impl=culvert", c.load("--create", "--jobs", jobs, exported, "postgres:")),
+			tables.by("impl=culvert", c.load("--create", "--from", "anyone", "--jobs", jobs, exported, "postgres:")),
 		},
 		Goals: []harness.Goal{
 			{Variant: "impl=culvert", Peer: "impl=pg_restore", Unit: "ns/op", Max: 0.9},
