@@ -18,8 +18,9 @@ type Restorer interface {
 	// load says what is loaded, as in a [Ledger]. If an earlier call with the same load has run them, Restore goes on
 	// where that has ended. The error is [ErrOtherRestore] if another load has begun to make the database.
 	//
-	// If a statement fails, the error is a [*StatementsError], and nothing was made where the database can undo it. No
-	// table may be being filled. Of the filling, only LockTimeout and Redact are of use.
+	// If a statement fails, the error is a [*StatementsError], and nothing was made where the database can undo it and
+	// the statements are not too many for one transaction. No table may be being filled. Of the filling, only
+	// LockTimeout and Redact are of use.
 	Restore(ctx context.Context, load string, s *source.Schema, f Filling) (Restoration, error)
 }
 
@@ -45,6 +46,7 @@ var ErrOtherRestore = errors.New("sink: another load has begun to make this data
 // StatementsError says which statements of a schema have failed.
 type StatementsError struct {
 	Before bool             // they come before the rows, which were not loaded
+	Kept   int              // of those before them that a later Restore with the same load need not run again
 	Failed []StatementError // at least one
 }
 

@@ -4,12 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/internal/lazyregexp"
 	"culvert/postgres/internal/pgdump"
@@ -20,14 +17,16 @@ import (
 var _ sink.Restorer = (*DB)(nil)
 
 // restoring is the schema in which a restoration keeps what it has done: a row for each statement that comes after the
-// rows, one for begun, and one for filled when all rows are there. It is dropped at the end. A statement is known by
-// its hash, since a copy that is repeated may find others before it.
+// rows, one for begun when all those before the rows were run, and one for filled when all rows are there. It is
+// dropped at the end. A statement is known by its hash, since a copy that is repeated may find others before it.
 const restoring = pgdump.Restoring
 
-// These are recorded like the hashes of statements.
+// These are recorded like the hashes of statements. The last one is followed by the number of statements before the
+// rows that were run, if that took several transactions.
 const (
-	begun  = "begun"
-	filled = "filled"
+	begun      = "begun"
+	filled     = "filled"
+	madeBefore = "before "
 )
 
 func hashOf(sql string) string {
@@ -48,6 +47,7 @@ type restoration struct {
 	db         *DB
 	load       string
 	statements []source.Statement
+	made       int             // of those before the rows
 	done       map[string]bool // by hash
 	methods    []string        // the SET LOCAL of the access method of each statement after the rows, or ""
 }
@@ -55,8 +55,8 @@ type restoration struct {
 // Restores reports whether the schema is one of PostgreSQL.
 func (db *DB) Restores(d source.Dialect) bool { return d == source.PostgreSQL }
 
-// Restore runs the statements before the rows in one transaction. It records there that it has, in a schema of its own,
-// culvert_restore.
+// Restore runs the statements before the rows in one transaction, or several if there are many. It records there that
+// it has, in a schema of its own, culvert_restore.
 func (db *DB) Restore(
 	ctx context.Context, load string, s *source.Schema, f sink.Filling,
 ) (sink.Restoration, error) {
@@ -68,24 +68,29 @@ func (db *DB) Restore(
 			return nil, fmt.Errorf("postgres: the schema has a statement that makes nothing: %s", sink.Shorten(one.SQL))
 		}
 	}
-	if err := db.begin(ctx, f); err != nil {
-		return nil, err
-	}
-	defer db.session.rollback() // which is nothing after a commit
 	r := &restoration{
 		filling: f, db: db, load: load, statements: s.Statements, methods: methodsOf(s.Statements),
 	}
-	goesOn, err := r.find(ctx)
-	if err != nil || goesOn {
-		return r, err
+	defer func() { db.session.rollback() }() // which is nothing after a commit
+	for {
+		if err := db.begin(ctx, f); err != nil {
+			return nil, err
+		}
+		goesOn, err := r.find(ctx)
+		if err != nil || goesOn {
+			return r, err
+		}
+		ended, err := r.before(ctx)
+		if err == nil {
+			err = db.session.commit(ctx, db.config)
+		}
+		if err != nil || ended {
+			return r, err
+		}
 	}
-	if err := r.before(ctx); err != nil {
-		return nil, err
-	}
-	return r, db.session.commit(ctx, db.config)
 }
 
-// find reports whether the load has begun, and reads what was done.
+// find reports whether all statements before the rows were run, and reads what was done.
 func (r *restoration) find(ctx context.Context) (bool, error) {
 	s := r.db.session
 	r.done = map[string]bool{}
@@ -105,65 +110,15 @@ func (r *restoration) find(ctx context.Context) (bool, error) {
 			return false, fmt.Errorf("postgres: %w: %s", sink.ErrOtherRestore, row[0])
 		}
 		r.done[string(row[1])] = true
-	}
-	return true, nil
-}
-
-// statementsAtOnce is how many statements are sent before their results are read.
-const statementsAtOnce = 64
-
-// before runs the statements that come before the rows.
-func (r *restoration) before(ctx context.Context) error {
-	s := r.db.session
-	if err := s.writes(ctx); err != nil {
-		return err
-	}
-	if err := s.exec(ctx, makeRestoringSQL); err != nil {
-		if _, refused := errors.AsType[*pgconn.PgError](err); refused {
-			return r.failed(ctx, s, "CREATE SCHEMA "+restoring, err)
-		}
-		return s.failed(ctx, "making the schema "+restoring, err)
-	}
-	if err := s.params(ctx, recordSQL, r.load, begun).Err; err != nil {
-		return s.failed(ctx, "recording the load", err)
-	}
-	if err := s.exec(ctx, pgdump.Settings); err != nil {
-		return s.failed(ctx, "setting up the session", err)
-	}
-	var all []string
-	for _, one := range r.statements {
-		if !one.After {
-			all = append(all, one.SQL)
-		}
-	}
-	for some := range slices.Chunk(all, statementsAtOnce) {
-		var batch pgconn.Batch
-		for _, sql := range some {
-			batch.ExecParams(sql, nil, nil, nil, nil)
-		}
-		succeeded := 0
-		results := s.conn.ExecBatch(ctx, &batch)
-		for results.NextResult() {
-			if _, err := results.ResultReader().Close(); err == nil {
-				succeeded++
+		if count, is := strings.CutPrefix(string(row[1]), madeBefore); is {
+			made, err := strconv.Atoi(count)
+			if err != nil {
+				return false, errAnswer
 			}
-		}
-		err := results.Close()
-		switch {
-		case err == nil:
-		case ctx.Err() != nil || succeeded >= len(some) || s.conn.IsClosed():
-			return s.failed(ctx, "making the schema", err)
-		default:
-			return r.failed(ctx, s, some[succeeded], err)
+			r.made = max(r.made, made)
 		}
 	}
-	return s.failed(ctx, "setting up the session", s.exec(ctx, "RESET SESSION AUTHORIZATION"))
-}
-
-// failed is the error of a statement.
-func (r *restoration) failed(ctx context.Context, s *session, sql string, err error) error {
-	err = s.failed(ctx, "making the database", err)
-	return &sink.StatementsError{Before: true, Failed: []sink.StatementError{{SQL: sql, Err: err}}}
+	return r.done[begun], nil
 }
 
 // Ledger returns a ledger in the schema of the restoration.

@@ -101,6 +101,8 @@ func withRestoreHints(err error, some bool) error {
 		return nil
 	case errors.Is(err, sink.ErrOtherRestore):
 		hints = []string{"run that load again until it ends; or begin with an empty database"}
+	case isFailed && failed.Before && failed.Kept > 0:
+		hints = []string{again, "to begin anew, begin with an empty database"}
 	case isFailed && failed.Before:
 		hints = []string{
 			"nothing was changed; the database must be empty, and have the roles and extensions that the schema names",
