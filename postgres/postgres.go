@@ -255,8 +255,8 @@ import (
 // [source.Parter], [source.Sharer] and [source.PartialSnapshotter]. It must be used by one goroutine at a time.
 type Source = read.DB
 
-// Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner], [sink.Grouper] and [sink.Analyzer]. It must
-// be used by one goroutine at a time.
+// Sink fills the tables of a database. It is a [sink.Sink], [sink.Planner], [sink.Cloner], [sink.Grouper] and
+// [sink.Analyzer]. It must be used by one goroutine at a time.
 type Sink = fill.DB
 
 // ConnectError is the error of a server that cannot be reached, or that refuses a user, a password or a database. It

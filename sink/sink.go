@@ -116,6 +116,13 @@ type Sink interface {
 	Close() error
 }
 
+// Planner is implemented by sinks that can look several tables up together, which takes less time.
+type Planner interface {
+	// Plans does what Plan does for each of some tables, and returns an error for each. The fillings must have the same
+	// Ledger, LockTimeout and Redact.
+	Plans(ctx context.Context, tables []Member) ([]Plan, []error)
+}
+
 // Cloner is implemented by sinks of databases that can fill several tables at once.
 type Cloner interface {
 	// Clone opens another sink with the same address and settings as this one. A table may be open here.

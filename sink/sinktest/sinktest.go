@@ -62,6 +62,9 @@ type Fixture struct {
 	// Truncates, Conflicts, Ledger and EachPart are set if the sink can do what the filling asks for.
 	Truncates, Conflicts, Ledger, EachPart bool
 
+	// Plans is set if the sink is a [sink.Planner].
+	Plans bool
+
 	// Groups is set if the sink is a [sink.Grouper].
 	Groups bool
 
@@ -121,6 +124,7 @@ var parts = []struct {
 	{"Contradictions", testContradictions, nil},
 	{"Canceled", testCanceled, nil},
 	{"Plan", testPlan, nil},
+	{"Plans", testPlans, func(f *Fixture) bool { return f.Plans }},
 	{"Truncate", testTruncate, func(f *Fixture) bool { return f.Truncates }},
 	{"OtherTables", testOtherTables, func(f *Fixture) bool { return f.Truncates }},
 	{"Conflict", testConflict, func(f *Fixture) bool { return f.Conflicts }},

@@ -306,7 +306,7 @@ func (t *table) create(s *session) error {
 		return err
 	}
 	// The ledger may still have parts of a table that was dropped.
-	if err := s.forget(t.ctx, t.plan); err != nil {
+	if err := s.forget(t.ctx, t.Ledger, t.target); err != nil {
 		return err
 	}
 	return t.choose() // with the types as the server names them

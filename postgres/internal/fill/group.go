@@ -21,6 +21,8 @@ type group struct {
 	ctx   context.Context // of the caller
 	plans []*plan
 	keys  groupKeys
+
+	records []record // of the ledger, which gets them at the end
 }
 
 // PlanGroup says what Group would do.
@@ -33,12 +35,8 @@ func (db *DB) PlanGroup(ctx context.Context, tables []sink.Member) (sink.GroupPl
 	if err != nil {
 		return sink.GroupPlan{}, err
 	}
-	for _, p := range g.plans {
-		if p.Create == nil {
-			if err := db.session.look(ctx, p, p.target); err != nil {
-				return sink.GroupPlan{}, err
-			}
-		}
+	if err := g.look(); err != nil {
+		return sink.GroupPlan{}, err
 	}
 	if err := g.agree(); err != nil {
 		return sink.GroupPlan{}, err
@@ -89,6 +87,9 @@ func (db *DB) lookAtGroup(ctx context.Context, tables []sink.Member) (*group, er
 	if err := db.begin(ctx, tables[0].Filling); err != nil {
 		return nil, err
 	}
+	if err := db.session.gather(ctx, memberNames(tables), nil); err != nil {
+		return nil, err
+	}
 	names := map[string]bool{}
 	for _, one := range tables {
 		p, err := db.session.lookAt(ctx, one.Name, one.Filling)
@@ -118,12 +119,7 @@ func (g *group) reserve() error {
 			}
 		}
 	}
-	for _, p := range g.plans {
-		if err := g.db.session.reserve(g.ctx, p.target); err != nil {
-			return err
-		}
-	}
-	return nil
+	return g.db.session.reserve(g.ctx, targetsOf(g.plans)...)
 }
 
 // existing are the tables that are not to be made, by their number in the server, in which order all groups lock them.
@@ -139,6 +135,22 @@ func compareNumbers(a, b string) int {
 		return len(a) - len(b)
 	}
 	return strings.Compare(a, b)
+}
+
+func memberNames(tables []sink.Member) []string {
+	names := make([]string, len(tables))
+	for i, one := range tables {
+		names[i] = one.Name
+	}
+	return names
+}
+
+func targetsOf(plans []*plan) []*target {
+	targets := make([]*target, len(plans))
+	for i, p := range plans {
+		targets[i] = p.target
+	}
+	return targets
 }
 
 // namesOf returns the tables for a statement.
@@ -175,7 +187,33 @@ func (g *group) begin() error {
 			return s.failed(g.ctx, "locking tables", err)
 		}
 	}
-	for _, p := range g.existing() {
+	if err := g.look(); err != nil {
+		return err
+	}
+	if err := g.agree(); err != nil {
+		return err
+	}
+	if sql := g.truncateSQL(); sql != "" {
+		if err := s.exec(g.ctx, sql); err != nil {
+			return s.failed(g.ctx, "truncating tables", err)
+		}
+		if err := s.forget(g.ctx, g.plans[0].Ledger, targetsOf(g.plans)...); err != nil {
+			return err
+		}
+	}
+	return g.runAll(g.keys.deferSQL())
+}
+
+// look reads the columns of the tables that exist, and decides what becomes of their rows.
+func (g *group) look() error {
+	s, existing := g.db.session, g.existing()
+	if len(existing) == 0 {
+		return nil
+	}
+	if err := s.gatherOf(g.ctx, targetsOf(existing), g.plans[0].Ledger); err != nil {
+		return err
+	}
+	for _, p := range existing {
 		if err := s.check(g.ctx, p.target); err != nil {
 			return err
 		}
@@ -186,32 +224,17 @@ func (g *group) begin() error {
 			return err
 		}
 	}
-	if err := g.agree(); err != nil {
-		return err
-	}
-	if sql := g.truncateSQL(); sql != "" {
-		if err := s.exec(g.ctx, sql); err != nil {
-			return s.failed(g.ctx, "truncating tables", err)
-		}
-		for _, p := range g.plans {
-			if err := s.forget(g.ctx, p); err != nil {
-				return err
-			}
-		}
-	}
-	return g.runAll(g.keys.deferSQL())
+	return nil
 }
 
 // agree has the rows of all tables be removed, if those of any are, and finds the keys of the tables. It is an error if
 // other tables refer to rows that are removed.
 func (g *group) agree() error {
 	if slices.ContainsFunc(g.plans, (*plan).truncates) {
-		var tables []*target
 		for _, p := range g.plans {
 			p.clear, p.loaded = true, nil
-			tables = append(tables, p.target)
 		}
-		if err := g.db.session.references(g.ctx, tables...); err != nil {
+		if err := g.db.session.references(g.ctx, targetsOf(g.plans)...); err != nil {
 			return err
 		}
 	}
@@ -224,7 +247,7 @@ func (g *group) Order() []int { return g.keys.order }
 // Fill begins to fill a table.
 func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
 	p := g.plans[i]
-	t := &table{plan: p, db: g.db, ctx: g.ctx}
+	t := &table{plan: p, db: g.db, ctx: g.ctx, group: g}
 	err := t.Begin(g.ctx, filler, t, p.Filling, func() error {
 		t.addLoader(g.db.session)
 		if p.Create != nil {
@@ -245,6 +268,11 @@ func (g *group) CommitTables() error {
 	s := g.db.session
 	if err := g.runAll(append([]string{"SET CONSTRAINTS ALL IMMEDIATE"}, g.keys.restoreSQL()...)); err != nil {
 		return err
+	}
+	if len(g.records) > 0 {
+		if err := s.record(g.ctx, g.plans[0].Ledger, g.records...); err != nil {
+			return err
+		}
 	}
 	if err := s.writes(g.ctx); err != nil {
 		return err

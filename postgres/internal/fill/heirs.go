@@ -22,8 +22,8 @@ ORDER BY n.nspname, c.relname`
 // heirs returns the tables that inherit from a table. It reads a row of each only if the rows of the table are to be
 // replaced, since it then matters whether there is one. A row that the user may not see counts as one.
 func (s *session) heirs(ctx context.Context, t *target, existing sink.Existing) ([]sink.Heir, error) {
-	if t.kind == "p" {
-		return nil, nil // its partitions are parts of it
+	if t.kind == "p" || !t.inherited {
+		return nil, nil // partitions are parts of it
 	}
 	found, err := s.query(ctx, 3, heirsSQL, t.oid)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 )
 
@@ -72,22 +73,33 @@ func (s *session) loaded(ctx context.Context, ledger *sink.Ledger, t *target) ([
 	if ledger == nil {
 		return nil, nil
 	}
+	if s.facts.knowsParts(ledger, t) {
+		return s.facts.parts[t.sql], nil
+	}
+	parts, err := s.loadedOf(ctx, ledger, []string{t.sql})
+	return parts[t.sql], err
+}
+
+// loadedOf returns the parts of the load that the ledger has of some tables.
+func (s *session) loadedOf(ctx context.Context, ledger *sink.Ledger, tables []string) (map[string][]sink.Part, error) {
 	_, name := ledgerName(ledger)
 	if exists, err := s.knows(ctx, name); err != nil || !exists {
 		return nil, err
 	}
-	result := s.params(ctx, "SELECT part, row_count, row_sum FROM "+name+
-		" WHERE load = $1 AND table_name = $2 ORDER BY loaded_at, part", ledger.Load, t.sql)
+	result := s.params(ctx, "SELECT table_name, part, row_count, row_sum FROM "+name+
+		" WHERE load = $1 AND table_name = ANY ($2::pg_catalog.text[]) ORDER BY loaded_at, part",
+		ledger.Load, sqltext.Array(tables))
 	if result.Err != nil {
 		return nil, s.failed(ctx, "reading the ledger "+name, result.Err)
 	}
-	parts := make([]sink.Part, 0, len(result.Rows))
+	parts := map[string][]sink.Part{}
 	for _, row := range result.Rows {
-		rows, err := strconv.ParseInt(string(row[1]), 10, 64)
+		rows, err := strconv.ParseInt(string(row[2]), 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("postgres: reading the ledger %s: %w", name, errAnswer)
 		}
-		parts = append(parts, sink.Part{Name: string(row[0]), Rows: rows, Sum: string(row[2])})
+		table := string(row[0])
+		parts[table] = append(parts[table], sink.Part{Name: string(row[1]), Rows: rows, Sum: string(row[3])})
 	}
 	return parts, nil
 }
@@ -121,6 +133,8 @@ func (c content) Parts() ([]sink.Part, error) { return c.s.loaded(c.ctx, c.ledge
 // come are its own alone.
 func (c content) Count(most int64) (int64, error) {
 	switch {
+	case c.s.facts.knowsEmpty(c.t) && (c.own || most > 0 || !c.t.inherited):
+		return 0, nil
 	case most == 0 && c.own:
 		return c.s.count(c.ctx, c.t, c.t.only()+" LIMIT 1")
 	case most == 0:
@@ -138,21 +152,39 @@ func (s *session) look(ctx context.Context, p *plan, t *target) (err error) {
 	return err
 }
 
-// record adds a part to the ledger.
-func (s *session) record(ctx context.Context, p *plan, part sink.Part) error {
-	_, name := ledgerName(p.Ledger)
-	result := s.params(ctx, "INSERT INTO "+name+
-		" (load, table_name, part, row_count, row_sum) VALUES ($1, $2, $3, $4::bigint, $5)",
-		p.Ledger.Load, p.target.sql, part.Name, strconv.FormatInt(part.Rows, 10), part.Sum)
-	return s.failed(ctx, "recording part "+strconv.Quote(part.Name), result.Err)
+// record is what the ledger gets of a part of a table.
+type record struct {
+	table string
+	part  sink.Part
 }
 
-// forget removes what the ledger has of the table, whose rows are gone.
-func (s *session) forget(ctx context.Context, p *plan) error {
-	if p.Ledger == nil {
+// record adds parts, of which there is at least one, to the ledger.
+func (s *session) record(ctx context.Context, ledger *sink.Ledger, records ...record) error {
+	var columns [4][]string
+	for _, r := range records {
+		for i, value := range []string{r.table, r.part.Name, strconv.FormatInt(r.part.Rows, 10), r.part.Sum} {
+			columns[i] = append(columns[i], value)
+		}
+	}
+	_, name := ledgerName(ledger)
+	result := s.params(ctx, "INSERT INTO "+name+" (load, table_name, part, row_count, row_sum)"+
+		" SELECT $1::pg_catalog.text, * FROM ROWS FROM (pg_catalog.unnest($2::pg_catalog.text[]),"+
+		" pg_catalog.unnest($3::pg_catalog.text[]), pg_catalog.unnest($4::pg_catalog.int8[]),"+
+		" pg_catalog.unnest($5::pg_catalog.text[]))", ledger.Load,
+		sqltext.Array(columns[0]), sqltext.Array(columns[1]), sqltext.Array(columns[2]), sqltext.Array(columns[3]))
+	return s.failed(ctx, "recording part "+strconv.Quote(records[0].part.Name), result.Err)
+}
+
+// forget removes what the ledger, if there is one, has of tables, whose rows are gone.
+func (s *session) forget(ctx context.Context, ledger *sink.Ledger, tables ...*target) error {
+	if ledger == nil {
 		return nil
 	}
-	_, name := ledgerName(p.Ledger)
-	return s.failed(ctx, "clearing the ledger",
-		s.params(ctx, "DELETE FROM "+name+" WHERE table_name = $1", p.target.sql).Err)
+	names := make([]string, len(tables))
+	for i, t := range tables {
+		names[i] = t.sql
+	}
+	_, name := ledgerName(ledger)
+	return s.failed(ctx, "clearing the ledger", s.params(ctx, "DELETE FROM "+name+
+		" WHERE table_name = ANY ($1::pg_catalog.text[])", sqltext.Array(names)).Err)
 }

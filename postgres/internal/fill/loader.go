@@ -298,7 +298,11 @@ func (l *loader) Record(p sink.Part) error {
 	if err := l.ready(); err != nil {
 		return err
 	}
-	return l.s.record(l.t.ctx, l.t.plan, p)
+	if l.t.group != nil {
+		l.t.group.records = append(l.t.group.records, record{l.t.target.sql, p})
+		return nil
+	}
+	return l.s.record(l.t.ctx, l.t.Ledger, record{l.t.target.sql, p})
 }
 
 // CommitPart commits the transaction of a part.

@@ -168,23 +168,23 @@ func (p *plan) steps() []string {
 
 func truncateSQL(t *target) string { return "TRUNCATE TABLE " + t.only() }
 
-// objectSQL identifies the table $1 among all of all servers.
-const objectSQL = `
-SELECT s.system_identifier || '/' || d.oid || '/' || $1::text
-FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`
-
 // Plan says what Table would do. It asks for no lock that others would notice.
 func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan, error) {
 	if err := db.begin(ctx, f); err != nil {
 		return sink.Plan{}, err
 	}
 	defer db.session.rollback()
-	p, err := db.session.lookAt(ctx, name, f)
+	return db.session.plan(ctx, name, f)
+}
+
+// plan says in the transaction what filling a table does. If it returns an error, the transaction may have failed.
+func (s *session) plan(ctx context.Context, name string, f sink.Filling) (sink.Plan, error) {
+	p, err := s.lookAt(ctx, name, f)
 	if err != nil {
 		return sink.Plan{}, err
 	}
 	if p.Create == nil && p.swap == nil {
-		if err := db.session.look(ctx, p, p.target); err != nil {
+		if err := s.look(ctx, p, p.target); err != nil {
 			return sink.Plan{}, err
 		}
 	}
@@ -194,27 +194,46 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	}
 	var heirs []sink.Heir
 	if p.Create == nil {
-		if heirs, err = db.session.heirs(ctx, p.target, f.Existing); err != nil {
+		if heirs, err = s.heirs(ctx, p.target, f.Existing); err != nil {
 			return sink.Plan{}, err
 		}
 	}
 	var refers, referred []string
 	if p.Create == nil && f.Grouped {
-		if refers, referred, err = db.session.links(ctx, p.target); err != nil {
+		if refers, referred, err = s.links(ctx, p.target); err != nil {
 			return sink.Plan{}, err
 		}
 	}
-	// The right to call the function may be missing, which ends the transaction, so it is asked last.
 	object := ""
 	if p.Create == nil {
-		object, err = db.session.one(ctx, objectSQL, p.target.oid)
-	}
-	if err != nil && db.session.conn.IsClosed() {
-		return sink.Plan{}, db.session.failed(ctx, "identifying the server", err)
+		if object, err = s.object(ctx, p.target); err != nil {
+			return sink.Plan{}, err
+		}
 	}
 	return sink.Plan{
 		Table: p.target.name(), Columns: p.columns, Object: object, Exists: p.Create == nil, Rows: rows,
 		Heirs: heirs, Refers: refers, Referred: referred, Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted,
 		Later: p.later, Steps: p.steps(),
 	}, nil
+}
+
+// serverSQL identifies the server and the database.
+const serverSQL = `
+SELECT s.system_identifier || '/' || d.oid
+FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`
+
+// object identifies a table among all of all servers, or is "" if the user may not call the function that identifies
+// the server. Then the transaction has failed.
+func (s *session) object(ctx context.Context, t *target) (string, error) {
+	if s.server == "" && !s.isUnnamable {
+		server, err := s.one(ctx, serverSQL)
+		if err != nil && s.conn.IsClosed() {
+			return "", s.failed(ctx, "identifying the server", err)
+		}
+		s.server, s.isUnnamable = server, err != nil
+	}
+	if s.isUnnamable {
+		return "", nil
+	}
+	return s.server + "/" + t.oid, nil
 }

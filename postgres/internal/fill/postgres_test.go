@@ -35,7 +35,8 @@ func TestSink(t *testing.T) {
 		Changes:   changes,
 		Loses:     loses,
 		Loaders:   true,
-		Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Sums: true, Busy: true, Groups: true,
+		Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Sums: true, Busy: true, Plans: true,
+		Groups: true,
 	})
 }
 

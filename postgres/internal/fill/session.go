@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,6 +31,10 @@ type session struct {
 	xid        string        // of the transaction, once it has written; ""
 	redact     bool          // errors have no values
 	timeout    time.Duration // of waiting for a lock
+	facts      *facts        // of tables, in the transaction; nil if there are none
+
+	server      string // identifies the server and the database; "" if it is not known
+	isUnnamable bool   // since the user may not ask
 }
 
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
@@ -87,6 +92,7 @@ func (s *session) beginSQL() string {
 // begin begins a transaction, in place of one that is open.
 func (s *session) begin(ctx context.Context, f sink.Filling) error {
 	s.rollback()
+	s.facts = nil
 	s.xid, s.redact, s.timeout = "", f.Redact, f.Timeout()
 	results, err := s.conn.Exec(ctx, s.beginSQL()).ReadAll()
 	var rows [][][]byte
@@ -111,31 +117,56 @@ func (s *session) begin(ctx context.Context, f sink.Filling) error {
 
 var errAnswer = errors.New("the server sent an unexpected answer")
 
-// query runs a statement of this package and returns its rows as text. During the statement, the search path has only
-// the system's schema, so that no operator, type or relation of others is found before the system's.
-func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
-	values := make([][]byte, len(parameters))
-	for i, parameter := range parameters {
-		values[i] = []byte(parameter)
-	}
-	var batch pgconn.Batch // one round trip
+// question is a statement of this package, with the number of columns of its rows.
+type question struct {
+	sql        string
+	columns    int
+	parameters []string
+}
+
+// queries runs statements of this package in one round trip, and returns the rows of each as text. During the
+// statements, the search path has only the system's schema, so that no operator, type or relation of others is found
+// before the system's.
+func (s *session) queries(ctx context.Context, questions ...question) ([][][][]byte, error) {
+	var batch pgconn.Batch
 	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
-	batch.ExecParams(sql, values, nil, nil, nil)
+	for _, q := range questions {
+		batch.ExecParams(q.sql, valuesOf(q.parameters), nil, nil, nil)
+	}
 	batch.ExecParams("SELECT pg_catalog.set_config('search_path', $1, true)",
 		[][]byte{[]byte(s.searchPath)}, nil, nil, nil)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
 	if err != nil {
 		return nil, err
 	}
-	if len(results) != 3 {
+	if len(results) != len(questions)+2 {
 		return nil, errAnswer
 	}
-	for _, row := range results[1].Rows {
-		if len(row) != columns {
+	answers := make([][][][]byte, len(questions))
+	for i, q := range questions {
+		answers[i] = results[i+1].Rows
+		if slices.ContainsFunc(answers[i], func(row [][]byte) bool { return len(row) != q.columns }) {
 			return nil, errAnswer
 		}
 	}
-	return results[1].Rows, nil
+	return answers, nil
+}
+
+// query is queries for one statement.
+func (s *session) query(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
+	answers, err := s.queries(ctx, question{sql, columns, parameters})
+	if err != nil {
+		return nil, err
+	}
+	return answers[0], nil
+}
+
+func valuesOf(parameters []string) [][]byte {
+	values := make([][]byte, len(parameters))
+	for i, parameter := range parameters {
+		values[i] = []byte(parameter)
+	}
+	return values
 }
 
 // one is query for a statement that returns one value.
@@ -155,11 +186,7 @@ func (s *session) exec(ctx context.Context, sql string) error { return s.conn.Ex
 
 // params runs a statement with parameters, with the search path of the user.
 func (s *session) params(ctx context.Context, sql string, parameters ...string) *pgconn.Result {
-	values := make([][]byte, len(parameters))
-	for i, parameter := range parameters {
-		values[i] = []byte(parameter)
-	}
-	return s.conn.ExecParams(ctx, sql, values, nil, nil, nil).Read()
+	return s.conn.ExecParams(ctx, sql, valuesOf(parameters), nil, nil, nil).Read()
 }
 
 // writes asks for the number of the transaction, which gives it one, so that it can be looked up later.

@@ -210,7 +210,7 @@ func (t *table) makeAnew(s *session, left bool) error {
 	if err := s.runAll(t.ctx, t.target, statements[swapMade]); err != nil {
 		return err
 	}
-	return s.forget(t.ctx, t.plan)
+	return s.forget(t.ctx, t.Ledger, t.target)
 }
 
 // errSwapped is the error of a load whose ledger has parts of the table as it is.
@@ -382,7 +382,7 @@ func (t *table) drop(ctx context.Context) error {
 	if err != nil || oid != t.target.oid || mark != t.swap.mark {
 		return err
 	}
-	if err := s.forget(ctx, t.plan); err != nil {
+	if err := s.forget(ctx, t.Ledger, t.target); err != nil {
 		return err
 	}
 	if err := s.exec(ctx, "DROP TABLE "+t.target.sql); err != nil {

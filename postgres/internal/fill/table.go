@@ -2,11 +2,14 @@ package fill
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"culvert/format"
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -20,6 +23,7 @@ type table struct {
 	loaders []*loader
 	guard   *guard // nil if one connection fills the table, or parts are committed
 	fit     fit
+	group   *group
 	whole   bool // the loaders see no rows in the table except those that they have added
 }
 
@@ -110,25 +114,33 @@ func (t *table) beginWhole() error {
 	return nil
 }
 
-// These return whether no other load fills the table $1, or makes the table of that name. See the package comment for
-// the numbers.
+// These return those of the tables $1 that another load fills, or of the names $1 that another load makes. See the
+// package comment for the numbers.
 const (
-	reserveSQL     = "SELECT pg_catalog.pg_try_advisory_xact_lock(1129664076, ($1::int8 - 2147483648)::int4)"
-	reserveNameSQL = "SELECT pg_catalog.pg_try_advisory_xact_lock(1129664078, pg_catalog.hashtext($1))"
+	reserveSQL = "SELECT wanted FROM unnest($1::text[]) AS wanted" +
+		" WHERE NOT pg_try_advisory_xact_lock(1129664076, (wanted::int8 - 2147483648)::int4)"
+	reserveNameSQL = "SELECT wanted FROM unnest($1::text[]) AS wanted" +
+		" WHERE NOT pg_try_advisory_xact_lock(1129664078, hashtext(wanted))"
 )
 
-// reserve takes the advisory lock of a table, until the transaction ends.
-func (s *session) reserve(ctx context.Context, t *target) error {
-	sql, what := reserveSQL, t.oid
-	if t.oid == "" {
-		sql, what = reserveNameSQL, t.sql
+// reserve takes the advisory locks of tables, until the transaction ends.
+func (s *session) reserve(ctx context.Context, tables ...*target) error {
+	var oids, names []string
+	for _, t := range tables {
+		if t.oid == "" {
+			names = append(names, t.sql)
+		} else {
+			oids = append(oids, t.oid)
+		}
 	}
-	reserved, err := s.one(ctx, sql, what)
+	answers, err := s.queries(ctx, question{reserveSQL, 1, []string{sqltext.Array(oids)}},
+		question{reserveNameSQL, 1, []string{sqltext.Array(names)}})
 	if err != nil {
-		return s.failed(ctx, "reserving table "+t.sql, err)
+		return s.failed(ctx, "reserving table "+tables[0].sql, err)
 	}
-	if reserved != "t" {
-		return fmt.Errorf("postgres: table %s: %w", t.sql, sink.ErrBusy)
+	for _, busy := range slices.Concat(answers...) {
+		at := slices.IndexFunc(tables, func(t *target) bool { return cmp.Or(t.oid, t.sql) == string(busy[0]) })
+		return fmt.Errorf("postgres: table %s: %w", tables[at].sql, sink.ErrBusy)
 	}
 	return nil
 }
@@ -145,7 +157,7 @@ func (t *table) prepare(s *session) error {
 	if err := s.exec(t.ctx, truncateSQL(t.target)); err != nil {
 		return s.failed(t.ctx, "truncating table "+t.target.sql, err)
 	}
-	return s.forget(t.ctx, t.plan)
+	return s.forget(t.ctx, t.Ledger, t.target)
 }
 
 // beginParts opens the connections that load and commit parts.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -22,6 +23,8 @@ type target struct {
 	sql    string // its name with its schema, for statements
 	shown  string // the same for errors, if it is another one
 	kind   string // of pg_class.relkind: r or p
+
+	inherited bool // others may inherit from it
 
 	copied string // the name of the table that COPY fills, without a schema, as the server says it in errors
 	rows   string // about how many it has
@@ -53,15 +56,21 @@ const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL A
 	WHERE c2.relname = c.relname AND pg_catalog.array_position($2::name[], n2.nspname)
 		< pg_catalog.array_position($2::name[], n.nspname)))`
 
-// targetSQL finds relations by the text $1, as package read does: by their name as it is, with a schema or without,
-// or as SQL reads it. Visible ones come first.
+// targetSQL finds relations by the texts $1, as package read does: by their name as it is, with a schema or without, or
+// as SQL reads it. Visible ones come first.
 const (
-	targetSQL = `
-SELECT c.oid, n.nspname, c.relname, c.relkind, greatest(c.reltuples, 0)::int8
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND `
-	exactlyNamed = `(c.relname = $1::text AND ` + visible + ` OR n.nspname || '.' || c.relname = $1::text)
-ORDER BY (c.relname = $1::text AND ` + visible + `) DESC`
+	targetColumns = `c.oid, n.nspname, c.relname, c.relkind, greatest(c.reltuples, 0)::int8, c.relhassubclass
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace`
+	ofTargetKind = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
+
+	// The names $1 can be those of the relations $4 in the schemas $3, where '' is the search path.
+	exactSQL = `
+SELECT w.name, ` + targetColumns + ` JOIN unnest($1::text[], $3::text[], $4::text[]) AS w(name, schema, relation)
+	ON c.relname = w.relation
+WHERE ` + ofTargetKind + ` AND (w.schema = '' AND ` + visible + ` OR n.nspname = w.schema) ORDER BY w.schema`
+	asSQL = `
+SELECT $1::text, ` + targetColumns + `
+WHERE ` + ofTargetKind + ` AND `
 	namedAsSQL = `
 	(ARRAY[c.relname::text] = pg_catalog.parse_ident($1::text) AND ` + visible + `
 	OR ARRAY[n.nspname::text, c.relname::text] = pg_catalog.parse_ident($1::text)
@@ -78,26 +87,74 @@ var kinds = map[string]string{"v": "a view", "m": "a materialized view", "f": "a
 
 // findTarget finds the table that a name stands for. If it returns an error, the transaction may have failed.
 func (s *session) findTarget(ctx context.Context, name string) (*target, error) {
+	var t *target
+	if s.facts != nil {
+		t = s.facts.targets[name]
+	}
+	if t == nil {
+		found, err := s.findExact(ctx, []string{name})
+		if err != nil {
+			return nil, err
+		}
+		t = found[name]
+	}
 	doing := "table " + strconv.Quote(name)
-	found, err := s.query(ctx, 5, targetSQL+exactlyNamed, name, s.schemas)
-	if err == nil && len(found) == 0 {
-		found, err = s.findAsSQL(ctx, name)
+	if t == nil {
+		found, err := s.findAsSQL(ctx, name)
+		switch {
+		case err != nil:
+			return nil, s.failed(ctx, doing, err)
+		case len(found) == 0:
+			return nil, s.unknown(ctx, name)
+		}
+		t = targetOf(found[0])
 	}
-	if err != nil {
-		return nil, s.failed(ctx, doing, err)
-	}
-	if len(found) == 0 {
-		return nil, s.unknown(ctx, name)
-	}
-	row := found[0]
-	if kind := kinds[string(row[3])]; kind != "" {
+	if kind := kinds[t.kind]; kind != "" {
 		return nil, fmt.Errorf("postgres: %s is %s, which cannot be loaded", doing, kind)
 	}
-	schema, table := string(row[1]), string(row[2])
+	own := *t
+	return &own, nil
+}
+
+// findExact finds the tables that names stand for as they are. It finds none for others.
+func (s *session) findExact(ctx context.Context, names []string) (map[string]*target, error) {
+	var wanted, schemas, relations []string
+	want := func(name, schema, relation string) {
+		wanted, schemas, relations = append(wanted, name), append(schemas, schema), append(relations, relation)
+	}
+	for _, name := range names {
+		want(name, "", name)
+		for at := range len(name) {
+			if name[at] == '.' && at > 0 {
+				want(name, name[:at], name[at+1:])
+			}
+		}
+	}
+	rows, err := s.query(ctx, 7, exactSQL, sqltext.Array(wanted), s.schemas, sqltext.Array(schemas),
+		sqltext.Array(relations))
+	if err != nil {
+		doing := "looking for tables"
+		if len(names) == 1 {
+			doing = "table " + strconv.Quote(names[0])
+		}
+		return nil, s.failed(ctx, doing, err)
+	}
+	found := map[string]*target{}
+	for _, row := range rows {
+		if name := string(row[0]); found[name] == nil {
+			found[name] = targetOf(row)
+		}
+	}
+	return found, nil
+}
+
+// targetOf returns the relation of a row of exactSQL or asSQL.
+func targetOf(row [][]byte) *target {
+	schema, table := string(row[2]), string(row[3])
 	return &target{
-		oid: string(row[0]), schema: schema, sql: quote(schema) + "." + quote(table), kind: string(row[3]),
-		copied: table, rows: string(row[4]),
-	}, nil
+		oid: string(row[1]), schema: schema, sql: quote(schema) + "." + quote(table), kind: string(row[4]),
+		copied: table, rows: string(row[5]), inherited: string(row[6]) == "t",
+	}
 }
 
 // findAsSQL reads a name as SQL does. A text that is not a name of SQL names nothing.
@@ -105,7 +162,7 @@ func (s *session) findAsSQL(ctx context.Context, name string) ([][][]byte, error
 	if err := s.exec(ctx, "SAVEPOINT culvert"); err != nil {
 		return nil, err
 	}
-	found, err := s.query(ctx, 5, targetSQL+namedAsSQL, name, s.schemas)
+	found, err := s.query(ctx, 7, asSQL+namedAsSQL, name, s.schemas)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeInvalidParameterValue {
 		err = s.exec(ctx, "ROLLBACK TO SAVEPOINT culvert")
 	}
@@ -138,34 +195,62 @@ func (s *session) lock(ctx context.Context, t *target, mode string) error {
 
 func lockSQL(t *target, mode string) string { return "LOCK TABLE " + t.sql + " IN " + mode + " MODE" }
 
-// baseSQL is the type of a column a: of a domain, the one that it is made of, whose values it takes.
-const baseSQL = `(
+// columnsSQL returns the columns of the tables with the numbers $1, in order, and a row without a column of a table
+// that has none. The type of a column of a domain is the one that the domain is made of, whose values it takes.
+const columnsSQL = `
+SELECT c.oid, n.nspname, c.relname, a.attname, CASE WHEN t.typtype = 'd' THEN (
 	WITH RECURSIVE base(type, modifier, depth) AS (
 		SELECT a.atttypid, a.atttypmod, 0
 		UNION ALL SELECT t.typbasetype, t.typtypmod, depth + 1
 		FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
-	SELECT pg_catalog.format_type(type, modifier) FROM base ORDER BY depth DESC LIMIT 1)`
+	SELECT pg_catalog.format_type(type, modifier) FROM base ORDER BY depth DESC LIMIT 1)
+	ELSE pg_catalog.format_type(a.atttypid, a.atttypmod) END, a.attgenerated <> ''
+FROM unnest($1::oid[]) AS wanted JOIN pg_catalog.pg_class c ON c.oid = wanted
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+LEFT JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+ORDER BY c.oid, a.attnum`
+
+// tableColumns are the columns of a table, and the name that it has for statements.
+type tableColumns struct {
+	sql string
+	all []sink.TableColumn
+}
+
+// columnsIn returns the columns of tables by their numbers, of rows of columnsSQL.
+func columnsIn(rows [][][]byte) map[string]*tableColumns {
+	found := map[string]*tableColumns{}
+	for _, row := range rows {
+		one := found[string(row[0])]
+		if one == nil {
+			one = &tableColumns{sql: quote(string(row[1])) + "." + quote(string(row[2]))}
+			found[string(row[0])] = one
+		}
+		if row[3] != nil { // otherwise it has no columns
+			c := source.Column{Name: string(row[3]), Type: string(row[4])}
+			one.all = append(one.all, sink.TableColumn{Column: c, Computed: string(row[5]) == "t"})
+		}
+	}
+	return found
+}
 
 // check reads the columns of a table, and fails if its name now means another one.
 func (s *session) check(ctx context.Context, t *target) error {
-	found, err := s.query(ctx, 4, `
-SELECT a.attname, `+baseSQL+`, a.attgenerated <> '', c.oid
-FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_attribute a
-	ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-WHERE c.oid = pg_catalog.to_regclass($1::text) ORDER BY a.attnum`, t.sql)
-	if err != nil {
-		return s.failed(ctx, "reading the columns of table "+t.sql, err)
+	var found *tableColumns
+	if s.facts != nil {
+		found = s.facts.columns[t.oid]
 	}
-	if len(found) == 0 || string(found[0][3]) != t.oid {
+	if found == nil {
+		rows, err := s.query(ctx, 6, columnsSQL, sqltext.Array([]string{t.oid}))
+		if err != nil {
+			return s.failed(ctx, "reading the columns of table "+t.sql, err)
+		}
+		found = columnsIn(rows)[t.oid]
+	}
+	if found == nil || found.sql != t.sql {
 		return fmt.Errorf("postgres: table %s was replaced in this moment; begin again", t.sql)
 	}
-	t.all = nil
-	for _, row := range found {
-		if row[0] != nil { // otherwise it has no columns
-			c := source.Column{Name: string(row[0]), Type: string(row[1])}
-			t.all = append(t.all, sink.TableColumn{Column: c, Computed: string(row[2]) == "t"})
-		}
-	}
+	t.all = found.all
 	return nil
 }
 
