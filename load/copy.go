@@ -22,12 +22,24 @@ func (p *Plan) Copy(
 	if err := p.checkCopy(); err != nil {
 		return Stats{}, err
 	}
-	return p.copy(ctx, ends{src, dst}, Names{from, to}, func(j *job) error { return p.checkConvert(j.columns.names) })
+	stats, err = p.copy(ctx, ends{src, dst}, Names{from, to}, dst.Table, func(all *Plan, j *job) error {
+		if _, err := all.look(ctx, dst, j); err != nil {
+			return err
+		}
+		return p.checkConvert(j.columns.names)
+	})
+	if err == nil {
+		err = p.analyze(ctx, dst, stats.target)
+	}
+	return stats, err
 }
 
-// copy copies a table if it may fill what the sink has found. For a ledger, all its rows are one part.
-func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job) error) (stats Stats, err error) {
-	dst, from := e.dst, names.From
+// copy copies a table if it may be filled: for ready, the plan is one for the rows from which the source has left out
+// columns. For a ledger, all its rows are one part.
+func (p *Plan) copy(
+	ctx context.Context, e ends, names Names, open opener, ready func(all *Plan, j *job) error,
+) (stats Stats, err error) {
+	from := names.From
 	// The rows have a context of their own, since a failure of the sink ends them, but not what follows.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
@@ -36,10 +48,7 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 		return Stats{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	if _, err := all.look(ctx, dst, j); err != nil {
-		return Stats{}, err
-	}
-	if err := claim(j); err != nil {
+	if err := ready(all, j); err != nil {
 		return Stats{}, err
 	}
 	readers, err := all.divide(rows)
@@ -55,11 +64,7 @@ func (p *Plan) copy(ctx context.Context, e ends, names Names, claim func(j *job)
 		defer context.AfterFunc(ctx, stop)()
 		return use(fills, nil)
 	}}}
-	stats, err = all.fill(ctx, dst, j)
-	if err == nil {
-		err = all.analyze(ctx, dst, j)
-	}
-	return stats, err
+	return all.fill(ctx, open, j)
 }
 
 // PreviewCopy returns what Copy would do, and changes nothing. The progress then expects the rows that the source has.
@@ -69,17 +74,17 @@ func (p *Plan) PreviewCopy(
 	if err := p.checkCopy(); err != nil {
 		return sink.Plan{}, err
 	}
-	plan, columns, err := p.preview(ctx, dst, src, from, to)
+	plan, j, err := p.preview(ctx, dst, src, from, to, false)
 	if err == nil {
-		err = p.checkConvert(columns)
+		err = p.checkConvert(j.columns.names)
 	}
 	return plan, err
 }
 
-// preview also returns the columns of the rows that the table would get, or nil if they are not known.
+// preview also returns the table as it would be filled, or nil if its columns are not known.
 func (p *Plan) preview(
-	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
-) (plan sink.Plan, columns []string, err error) {
+	ctx context.Context, dst sink.Sink, src source.Source, from, to string, grouped bool,
+) (plan sink.Plan, j *job, err error) {
 	rows, all, j, err := p.begin(ctx, src, from, to)
 	if unknown, is := errors.AsType[*source.UnknownError](err); is && unknown.What == "table" {
 		return sink.Plan{}, nil, &endingError{err}
@@ -88,10 +93,11 @@ func (p *Plan) preview(
 		return sink.Plan{}, nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	j.grouped = grouped
 	if plan, err = all.planned(ctx, dst, j.to, j); err != nil {
-		return plan, j.columns.names, err
+		return plan, j, err
 	}
-	return plan, j.columns.names, p.progress().expectRows(rows)
+	return plan, j, p.progress().expectRows(rows)
 }
 
 func (p *Plan) checkCopy() error {

@@ -31,7 +31,7 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 
 // copyTables copies tables that the ledger, if there is one, does not have.
 func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
-	planned, err := p.previewTables(ctx, dst, src, tables)
+	planned, jobs, err := p.previewTables(ctx, dst, src, tables)
 	switch {
 	case none(err):
 		return failed(planned), err
@@ -53,15 +53,30 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	each.Loaders = max(1, p.loaders()/workers)
 	c := &pending{plan: &each}
 	c.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
-		stats, err := each.copy(ctx, e, tables[i], func(j *job) error { return c.claim(i, j) })
+		stats, err := each.copy(ctx, e, tables[i], e.dst.Table, func(all *Plan, j *job) error {
+			if _, err := all.look(ctx, e.dst, j); err != nil {
+				return err
+			}
+			return c.claim(i, j)
+		})
 		stats.Name, stats.Table = tables[i].From, cmp.Or(stats.Table, tables[i].To)
 		return stats, err
 	}
-	order := make([]int, len(tables))
-	for i := range order {
-		order[i] = i
+	c.fillTogether = func(ctx context.Context, e ends, task []int) ([]Stats, []error) {
+		one := each
+		one.Loaders = 1
+		known := make([]*job, len(task))
+		for at, i := range task {
+			known[at] = jobs[i]
+		}
+		return one.fillTogether(ctx, e.dst, known, func(at int, open opener) (Stats, error) {
+			return one.copy(ctx, e, tables[task[at]], open, func(_ *Plan, j *job) error {
+				j.table, j.grouped, j.alone = known[at].table, true, aloneTogether
+				return nil
+			})
+		})
 	}
-	return c.run(ctx, planned, order, ends{src, dst}, workers, func() (ends, error) {
+	return c.run(ctx, planned, tasksOf(planned), ends{src, dst}, workers, func() (ends, error) {
 		return joinEnds(ctx, dst, sharer, shared)
 	})
 }
@@ -74,12 +89,14 @@ func (p *Plan) PreviewTables(
 	if err := p.checkCopy(); err != nil {
 		return nil, err
 	}
-	return p.previewTables(ctx, dst, src, tables)
+	planned, _, err := p.previewTables(ctx, dst, src, tables)
+	return planned, err
 }
 
+// previewTables also returns the tables as they will be filled.
 func (p *Plan) previewTables(
 	ctx context.Context, dst sink.Sink, src source.Source, tables []Names,
-) ([]Planned, error) {
+) ([]Planned, []*job, error) {
 	names := make([]string, len(tables))
 	for i, table := range tables {
 		names[i] = table.From
@@ -87,27 +104,34 @@ func (p *Plan) previewTables(
 	p.progress().expectedRows.Store(0)
 	var columns []string
 	known := true
+	jobs := make([]*job, len(tables))
 	planned, err := p.lookUp(ctx, names, func(i int) (sink.Plan, error) {
-		plan, found, err := p.preview(ctx, dst, src, tables[i].From, tables[i].To)
+		plan, j, err := p.preview(ctx, dst, src, tables[i].From, tables[i].To, p.links(dst))
 		if err != nil {
 			plan.Table = tables[i].To
 		}
-		columns = append(columns, found...)
-		known = known && found != nil
+		if jobs[i] = j; j != nil {
+			columns = append(columns, j.columns.names...)
+		}
+		known = known && j != nil
 		return plan, err
+	}, func(planned []Planned) error {
+		return p.link(ctx, dst, planned, func(i int) *job { return jobs[i] }, func(i int) (sink.Plan, error) {
+			return p.planned(ctx, dst, jobs[i].to, jobs[i])
+		})
 	})
 	if err == nil && known {
 		err = p.checkConvert(columns)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if p.Check != nil {
 		if err := p.Check(planned); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return planned, failures(planned)
+	return planned, jobs, failures(planned)
 }
 
 // joinEnds opens a source and a sink for another worker.

@@ -43,20 +43,25 @@ func (p *Plan) Directory(
 	if err := failures(planned); none(err) {
 		return failed(planned), err
 	}
-	expected, order := int64(0), make([]int, len(jobs))
+	expected := int64(0)
 	for i := range jobs {
-		order[i] = i
 		if planned[i].Err == nil {
 			jobs[i].expected = jobs[i].text
 			expected += jobs[i].text
 		}
 	}
 	p.progress().expected.Store(expected)
-	workers := p.workers(dst, len(jobs))
+	tasks, workers := tasksOf(planned), p.workers(dst, len(jobs))
 	if workers > 1 {
-		slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(jobs[b].text, jobs[a].text) })
+		text := func(task []int) (all int64) {
+			for _, i := range task {
+				all += jobs[i].text
+			}
+			return all
+		}
+		slices.SortStableFunc(tasks, func(a, b []int) int { return cmp.Compare(text(b), text(a)) })
 	}
-	return d.run(ctx, planned, order, ends{nil, dst}, workers, func() (ends, error) {
+	return d.run(ctx, planned, tasks, ends{nil, dst}, workers, func() (ends, error) {
 		clone, err := dst.(sink.Cloner).Clone(ctx)
 		return ends{nil, clone}, err
 	})
@@ -217,17 +222,22 @@ func (p *Plan) directory(
 	each.Loaders = max(1, p.loaders()/p.workers(dst, len(jobs)))
 	d := &pending{plan: &each}
 	d.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
-		stats, err := each.fill(ctx, e.dst, &jobs[i].job)
-		if err == nil {
-			err = each.analyze(ctx, e.dst, &jobs[i].job)
+		return each.fill(ctx, e.dst.Table, &jobs[i].job)
+	}
+	d.fillTogether = func(ctx context.Context, e ends, task []int) ([]Stats, []error) {
+		all := make([]*job, len(task))
+		for at, i := range task {
+			all[at] = &jobs[i].job
 		}
-		return stats, err
+		return each.fillTogether(ctx, e.dst, all, func(at int, open opener) (Stats, error) {
+			return each.fill(ctx, open, all[at])
+		})
 	}
 	names := make([]string, len(jobs))
 	for i := range jobs {
 		names[i] = jobs[i].name
 	}
-	planned, err := each.lookUp(ctx, names, func(i int) (sink.Plan, error) {
+	look := func(i int) (sink.Plan, error) {
 		j := &jobs[i]
 		if j.missing != nil {
 			return sink.Plan{Table: j.to}, j.missing
@@ -240,6 +250,12 @@ func (p *Plan) directory(
 			plan.Table = j.to
 		}
 		return plan, err
+	}
+	for i := range jobs {
+		jobs[i].grouped = each.links(dst)
+	}
+	planned, err := each.lookUp(ctx, names, look, func(planned []Planned) error {
+		return each.link(ctx, dst, planned, func(i int) *job { return &jobs[i].job }, look)
 	})
 	return d, planned, err
 }

@@ -15,11 +15,17 @@ type Planned struct {
 	Name      string // of the table in the manifest or the source
 	sink.Plan        // unless there is an error
 	Err       error  // why the table cannot be filled
+
+	// Together are the names of the tables that are filled in one transaction with it, itself too, since foreign keys
+	// link them; or nil. Steps of the first one to be filled begin it, and those of the last one end it.
+	Together []string
 }
 
 // lookUp has every table looked up before any of them is changed. A table that cannot be filled does not keep it from
-// the others; what is returned as an error does.
-func (p *Plan) lookUp(ctx context.Context, names []string, look func(i int) (sink.Plan, error)) ([]Planned, error) {
+// the others; what is returned as an error does. Then link sees all of them.
+func (p *Plan) lookUp(
+	ctx context.Context, names []string, look func(i int) (sink.Plan, error), link func(planned []Planned) error,
+) ([]Planned, error) {
 	planned := make([]Planned, len(names))
 	for i, name := range names {
 		plan, err := look(i)
@@ -35,6 +41,9 @@ func (p *Plan) lookUp(ctx context.Context, names []string, look func(i int) (sin
 	}
 	if !p.Filling.OwnRows {
 		checkHeirs(planned, p.Filling.Existing == sink.Truncate)
+	}
+	if err := link(planned); err != nil {
+		return nil, err
 	}
 	if len(planned) == 1 && planned[0].Err != nil {
 		return nil, planned[0].Err

@@ -60,29 +60,31 @@ type pending struct {
 	stats []Stats
 	fill  func(ctx context.Context, e ends, i int) (Stats, error)
 
+	// fillTogether fills several tables in one transaction, and returns the error of each if there is any.
+	fillTogether func(ctx context.Context, e ends, tables []int) ([]Stats, []error)
+
+	planned []Planned
 	several bool // tables are filled at the same time
 	mu      sync.Mutex
-	later   []int          // to be filled after the others
+	later   [][]int        // to be filled after the others
 	filled  map[string]int // which table fills which one of the database
 }
 
-// run fills the tables that can be, in an order, with so many workers. The first one has given ends, and open opens
+// run fills tables, in the order of the tasks, with so many workers. The first one has given ends, and open opens
 // those of the others. The result has the tables that were tried.
 func (p *pending) run(
-	ctx context.Context, planned []Planned, order []int, first ends, workers int, open func() (ends, error),
+	ctx context.Context, planned []Planned, tasks [][]int, first ends, workers int, open func() (ends, error),
 ) ([]Stats, error) {
-	p.stats = make([]Stats, len(planned))
-	order = slices.DeleteFunc(order, func(i int) bool {
-		missing := planned[i].Err
-		if missing != nil {
+	p.planned, p.stats = planned, make([]Stats, len(planned))
+	for i := range planned {
+		if missing := planned[i].Err; missing != nil {
 			p.stats[i] = Stats{Name: planned[i].Name, Table: planned[i].Table, Err: missing, tried: true}
 		}
-		return missing != nil
-	})
-	err := p.fillAll(ctx, order, first, workers, open)
+	}
+	err := p.fillAll(ctx, tasks, first, workers, open)
 	for before := 0; err == nil && len(p.later) != before; {
 		before = len(p.later)
-		again := slices.Sorted(slices.Values(p.later))
+		again := slices.SortedFunc(slices.Values(p.later), func(a, b []int) int { return a[0] - b[0] })
 		p.several, p.later = false, nil
 		err = share(ctx, []ends{first}, again, p.try) // as long as that helps any of them
 	}
@@ -107,11 +109,11 @@ func (p *pending) run(
 	return tried, err
 }
 
-// fillAll tries each table once. If the connections of a worker are refused, the work goes on with the workers that
+// fillAll tries each task once. If the connections of a worker are refused, the work goes on with the workers that
 // there are, and the tables say so, unless they have a reason of their own. A server that cannot be reached at all
 // fails them too.
 func (p *pending) fillAll(
-	ctx context.Context, order []int, first ends, workers int, open func() (ends, error),
+	ctx context.Context, tasks [][]int, first ends, workers int, open func() (ends, error),
 ) (err error) {
 	all, fewer := []ends{first}, ""
 	defer func() {
@@ -131,7 +133,7 @@ func (p *pending) fillAll(
 		}
 	}
 	p.several = len(all) > 1
-	err = share(ctx, all, order, p.try)
+	err = share(ctx, all, tasks, p.try)
 	for i := range p.stats {
 		if stats := &p.stats[i]; stats.tried && stats.Alone == "" {
 			stats.Alone = fewer
@@ -140,22 +142,49 @@ func (p *pending) fillAll(
 	return err
 }
 
-// try fills a table. It returns only errors that end the work.
-func (p *pending) try(ctx context.Context, e ends, i int) error {
-	stats, err := p.fill(ctx, e, i)
-	stats.Err, stats.tried = err, true
-	p.stats[i] = stats
+// try fills the tables of a task. It returns only errors that end the work.
+func (p *pending) try(ctx context.Context, e ends, task []int) error {
+	p.fillTask(ctx, e, task)
+	failed := task[0] // the table with the error itself
+	for _, i := range task {
+		stats := &p.stats[i]
+		if stats.tried = true; stats.Err == nil {
+			stats.Err = p.plan.analyze(ctx, e.dst, stats.target)
+		}
+		if stats.Err == nil {
+			p.plan.progress().Tables.Add(1)
+		} else if _, is := errors.AsType[*TogetherError](stats.Err); !is {
+			failed = i
+		}
+	}
+	err := p.stats[failed].Err
 	switch {
 	case err == nil:
-		p.plan.progress().Tables.Add(1)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrUnconfirmed), len(p.stats) == 1:
 		return err
 	case !isCommitted(err):
-		p.postpone(i, err)
+		p.postpone(task, err)
 	}
 	return nil
+}
+
+// fillTask fills the tables of a task.
+func (p *pending) fillTask(ctx context.Context, e ends, task []int) {
+	if i := task[0]; p.planned[i].Together == nil {
+		stats, err := p.fill(ctx, e, i)
+		stats.Err = err
+		p.stats[i] = stats
+		return
+	}
+	all, errs := p.fillTogether(ctx, e, task)
+	for at, i := range task {
+		p.stats[i] = all[at]
+		if errs != nil {
+			p.stats[i].Err = errs[at]
+		}
+	}
 }
 
 // claim has a table be the only one that fills its target, which the sink has found.
@@ -172,9 +201,9 @@ func (p *pending) claim(i int, j *job) error {
 	return nil
 }
 
-// postpone keeps a table for later if it has failed since another one, or its rows, may have been missing. A database
+// postpone keeps a task for later if it has failed since another one, or its rows, may have been missing. A database
 // may wait for the transaction of these rows, until the lock timeout, if it is still open.
-func (p *pending) postpone(i int, err error) {
+func (p *pending) postpone(task []int, err error) {
 	row, is := errors.AsType[*sink.RowError](err)
 	refers := is && row.Dangling
 	waits := p.several && errors.Is(err, sink.ErrLocked)
@@ -183,5 +212,5 @@ func (p *pending) postpone(i int, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.later = append(p.later, i)
+	p.later = append(p.later, task)
 }

@@ -77,9 +77,11 @@ type Stats struct {
 	Existed bool     // a table was to be made, but was there and empty, and was filled as it is
 	Err     error    // why not all was loaded; or, if Rows are all of it, what could not be done after that
 
-	tried bool          // false if the work ended before
-	made  *sink.Filling // of a table that was made
-	later []string      // what Finish adds to it
+	tried  bool          // false if the work ended before
+	made   *sink.Filling // of a table that was made
+	later  []string      // what Finish adds to it
+	target string        // as the sink writes it
+	undo   func()        // takes the rows out of the progress again, if the transaction of several tables fails
 }
 
 // PartialError reports that some of several tables could not be loaded, or not be completed. The others are committed.

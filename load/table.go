@@ -33,6 +33,7 @@ type job struct {
 	later    []string        // of it, after all tables have their rows
 	columns  *columns
 	create   *source.Definition // nil if the table must exist
+	grouped  bool               // it is filled with those to which it refers, and those that refer to it
 	exists   bool
 	pieces   []piece
 
@@ -69,6 +70,9 @@ func (p *Plan) filling(j *job) sink.Filling {
 	if j.create != nil {
 		f.Create = j.create
 	}
+	if f.Grouped = j.grouped; j.grouped {
+		f.EachPart = false // the tables are committed together
+	}
 	return f
 }
 
@@ -90,8 +94,8 @@ func (p *Plan) planned(ctx context.Context, dst sink.Sink, to string, j *job) (s
 }
 
 // fill fills one table.
-func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, err error) {
-	stats = Stats{Name: j.name, Table: j.to}
+func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err error) {
+	stats = Stats{Name: j.name, Table: j.to, target: j.table}
 	t := &filling{plan: p, job: j, progress: p.progress()}
 	defer func() {
 		if err != nil {
@@ -99,7 +103,7 @@ func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, er
 		}
 	}()
 	f := p.filling(j)
-	table, err := dst.Table(ctx, j.to, f)
+	table, err := open(ctx, j.to, f)
 	if err != nil {
 		return stats, err
 	}
@@ -132,6 +136,7 @@ func (p *Plan) fill(ctx context.Context, dst sink.Sink, j *job) (stats Stats, er
 	if j.create != nil {
 		stats.made = &f
 	}
+	stats.undo = func() { t.takeBack() }
 	stats.Omitted, stats.later = j.omitted, j.later
 	stats.Existed = j.create != nil && j.exists && stats.Skipped == 0
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
@@ -212,6 +217,9 @@ func (t *filling) sumBatches() error {
 	return nil
 }
 
+// commitsParts reports whether each piece is committed when it is loaded.
+func (t *filling) commitsParts() bool { return t.plan.Filling.EachPart && !t.job.grouped }
+
 // loadAll loads all pieces: one after the other with all loaders, or with a loader for each of several.
 func (t *filling) loadAll(ctx context.Context) error {
 	teams := [][]*worker{t.workers}
@@ -261,14 +269,14 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 	if len(workers) > 1 || t.plan.Filling.Ledger == nil {
 		return nil
 	}
-	if t.plan.ReadBack && t.plan.Filling.EachPart {
+	if t.plan.ReadBack && t.commitsParts() {
 		if err := t.readBack(workers, got); err != nil {
 			return err
 		}
 	}
 	workers[0].rows = 0
 	err = workers[0].loader.EndPart(sink.Part{Name: one.name, Rows: got.rows, Sum: sum})
-	if err == nil && t.plan.Filling.EachPart {
+	if err == nil && t.commitsParts() {
 		t.kept.add(got.rows, before+got.text)
 	}
 	return err
@@ -319,7 +327,7 @@ func (t *filling) readBack(workers []*worker, want figures) error {
 
 // closeAll ends the loaders.
 func (t *filling) closeAll() error {
-	if t.plan.ReadBack && !t.plan.Filling.EachPart && len(t.pieces) > 0 { // what the ledger has was read back
+	if t.plan.ReadBack && !t.commitsParts() && len(t.pieces) > 0 { // what the ledger has was read back
 		if err := t.readBack(t.workers, t.total); err != nil {
 			return err
 		}
@@ -339,12 +347,13 @@ func (t *filling) closeAll() error {
 // about says which file an error is about.
 func about(name string, err error) error { return &fs.PathError{Op: "load", Path: name, Err: err} }
 
-func (p *Plan) analyze(ctx context.Context, dst sink.Sink, j *job) error {
+// analyze updates the statistics of a table, by its name as the sink writes it.
+func (p *Plan) analyze(ctx context.Context, dst sink.Sink, table string) error {
 	analyzer, is := dst.(sink.Analyzer)
 	if !p.Analyze || !is {
 		return nil
 	}
-	if err := analyzer.Analyze(ctx, j.table, p.filling(j)); err != nil {
+	if err := analyzer.Analyze(ctx, table, p.Filling); err != nil {
 		return &statisticsError{err}
 	}
 	return nil

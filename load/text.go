@@ -61,9 +61,9 @@ func (p *Plan) Text(
 	if _, err := p.look(ctx, dst, j); err != nil {
 		return Stats{}, err
 	}
-	stats, err := p.fill(ctx, dst, j)
+	stats, err := p.fill(ctx, dst.Table, j)
 	if err == nil {
-		err = p.analyze(ctx, dst, j)
+		err = p.analyze(ctx, dst, j.table)
 	}
 	return stats, err
 }

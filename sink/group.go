@@ -54,11 +54,13 @@ type Group interface {
 	Discard() error
 }
 
-// GroupPlan is what filling a group will do, besides filling its tables.
+// GroupPlan is what filling a group will do.
 type GroupPlan struct {
-	Order  []int    // see [Group]
-	Before []string // statements before the first table is filled, in order
-	After  []string // and after the last one
+	Order []int // see [Group]
+
+	// Steps are the statements that change the database for each of the tables. Those of the first one to be filled
+	// begin what is done to all, and those of the last one end it.
+	Steps [][]string
 }
 
 // GroupDriver is the group of a database. It embeds a [GroupState], which calls its methods, by one goroutine at a

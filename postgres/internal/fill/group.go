@@ -41,18 +41,28 @@ func (db *DB) PlanGroup(ctx context.Context, tables []sink.Member) (sink.GroupPl
 	if err := g.agree(); err != nil {
 		return sink.GroupPlan{}, err
 	}
-	plan := sink.GroupPlan{Order: g.keys.order}
+	return sink.GroupPlan{Order: g.keys.order, Steps: g.steps()}, nil
+}
+
+// steps are the statements that change the database.
+func (g *group) steps() [][]string {
+	steps := make([][]string, len(g.plans))
+	first, last := g.keys.order[0], g.keys.order[len(g.plans)-1]
 	if ledger := g.plans[0].Ledger; ledger != nil {
-		plan.Before = append(plan.Before, ledgerSQL(ledger))
+		steps[first] = append(steps[first], ledgerSQL(ledger))
 	}
 	for _, sql := range []string{g.lockSQL(), g.truncateSQL()} {
 		if sql != "" {
-			plan.Before = append(plan.Before, sql)
+			steps[first] = append(steps[first], sql)
 		}
 	}
-	plan.Before = append(plan.Before, g.keys.deferSQL()...)
-	plan.After = append(g.keys.restoreSQL(), "COMMIT")
-	return plan, nil
+	steps[first] = append(steps[first], g.keys.deferSQL()...)
+	for i, p := range g.plans {
+		steps[i] = append(steps[i], p.steps()...)
+	}
+	steps[last] = append(steps[last], g.keys.restoreSQL()...)
+	steps[last] = append(steps[last], "COMMIT")
+	return steps
 }
 
 // Group begins to fill tables in one transaction.
@@ -296,7 +306,7 @@ func (g *group) runAll(statements []string) error {
 	return nil
 }
 
-// tableOf returns the table that an error of the server is about, or else the first one.
+// tableOf returns the table that an error of the server is about, or else what stands for all of them.
 func (g *group) tableOf(err error) *target {
 	if refused, is := errors.AsType[*pgconn.PgError](err); is {
 		named := quote(refused.SchemaName) + "." + quote(refused.TableName)
@@ -306,5 +316,7 @@ func (g *group) tableOf(err error) *target {
 			}
 		}
 	}
-	return g.plans[0].target
+	all := *g.plans[0].target
+	all.shown = namesOf(g.plans, (*target).name)
+	return &all
 }

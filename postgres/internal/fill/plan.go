@@ -141,16 +141,16 @@ func (p *plan) steps() []string {
 		return p.swapSteps()
 	}
 	var steps []string
-	if p.Ledger != nil {
+	if p.Ledger != nil && !p.Grouped {
 		steps = append(steps, ledgerSQL(p.Ledger))
 	}
 	if p.Create != nil {
 		before, _ := beforeSQL(p.target, p.Create) // lookAt has returned its error
 		steps = append(steps, before...)
-	} else {
+	} else if !p.Grouped {
 		steps = append(steps, lockSQL(p.target, p.lockMode()))
 	}
-	if p.truncates() {
+	if p.truncates() && !p.Grouped {
 		steps = append(steps, truncateSQL(p.target))
 	}
 	if p.Conflict != sink.Fail {
@@ -162,6 +162,9 @@ func (p *plan) steps() []string {
 	}
 	if p.Create != nil {
 		steps = append(steps, afterSQL(p.target, p.Create)...)
+	}
+	if p.Grouped {
+		return steps // the rest are those of the group
 	}
 	return append(steps, "COMMIT")
 }
@@ -204,6 +207,8 @@ func (s *session) plan(ctx context.Context, name string, f sink.Filling) (sink.P
 			return sink.Plan{}, err
 		}
 	}
+	alone := *p
+	alone.Grouped = false
 	object := ""
 	if p.Create == nil {
 		if object, err = s.object(ctx, p.target); err != nil {
@@ -213,7 +218,7 @@ func (s *session) plan(ctx context.Context, name string, f sink.Filling) (sink.P
 	return sink.Plan{
 		Table: p.target.name(), Columns: p.columns, Object: object, Exists: p.Create == nil, Rows: rows,
 		Heirs: heirs, Refers: refers, Referred: referred, Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted,
-		Later: p.later, Steps: p.steps(),
+		Later: p.later, Steps: alone.steps(),
 	}, nil
 }
 

@@ -24,7 +24,7 @@ func (p *preview) text(
 	if err != nil {
 		return err
 	}
-	p.r.add(plan)
+	p.r.add(load.Planned{Plan: plan})
 	return nil
 }
 
@@ -43,7 +43,7 @@ func (r *work) preview(report *PlanReport, planned []load.Planned, err error, ex
 	var failures []failure
 	for _, one := range planned {
 		if one.Err == nil {
-			report.add(one.Plan)
+			report.add(one)
 			continue
 		}
 		failed := explain(one.Err)

@@ -139,15 +139,20 @@ type PlannedTable struct {
 	Loaders int      `json:"loaders"`
 	Reason  string   `json:"reason,omitempty"`
 	Omitted []string `json:"omitted,omitempty"` // what a table that is made will not have
-	Steps   []string `json:"steps"`
-	Later   []string `json:"later,omitempty"` // foreign keys that would be added after all tables
-	Error   string   `json:"error,omitempty"` // why it cannot be filled
+
+	Together []string `json:"together,omitempty"` // the tables that one transaction fills, itself too
+
+	Steps []string `json:"steps"`
+	Later []string `json:"later,omitempty"` // foreign keys that would be added after all tables
+	Error string   `json:"error,omitempty"` // why it cannot be filled
+
+	name string // in the export or the source
 }
 
-func (r *PlanReport) add(p sink.Plan) {
+func (r *PlanReport) add(p load.Planned) {
 	t := PlannedTable{
 		Table: p.Table, Exists: p.Exists, Rows: p.Rows, Loaders: p.Loaders, Reason: p.Alone,
-		Omitted: p.Omitted, Columns: []string{}, Steps: []string{}, Later: p.Later,
+		Omitted: p.Omitted, Together: p.Together, name: p.Name, Columns: []string{}, Steps: []string{}, Later: p.Later,
 	}
 	for _, column := range p.Columns {
 		t.Columns = append(t.Columns, column.Name)
@@ -156,6 +161,12 @@ func (r *PlanReport) add(p sink.Plan) {
 		t.Steps = append(t.Steps, strings.Join(strings.Fields(step), " "))
 	}
 	r.Tables = append(r.Tables, t)
+}
+
+// othersOf names the tables that are filled in one transaction with a table.
+func othersOf(t PlannedTable) string {
+	others := slices.DeleteFunc(slices.Clone(t.Together), func(name string) bool { return name == t.name })
+	return strings.Join(others, ", ")
 }
 
 // Text is what people read.
@@ -176,6 +187,9 @@ func (r *PlanReport) Text() string {
 			fmt.Fprintf(&b, "; it has about %s", ui.Several(t.Rows, "row"))
 		}
 		b.WriteByte('\n')
+		if len(t.Together) > 1 {
+			fmt.Fprintf(&b, "  in one transaction with %s\n", ui.Line(othersOf(t)))
+		}
 		for _, omitted := range t.Omitted {
 			fmt.Fprintf(&b, "  without %s\n", ui.Line(omitted))
 		}
@@ -245,9 +259,10 @@ func (f *tableFlags) withHints(err error) error {
 	case errors.Is(err, sink.ErrGone):
 		hints = []string{"remove what is left of them, and load all rows again: --truncate"}
 	case isReferenced:
-		hints = append(hints, "nothing was changed, since linked tables are replaced together or not at all")
+		hints = append(hints, "load the tables that refer to it too, and nothing more is needed: "+
+			"all are replaced in one transaction")
 		for _, drop := range referenced.Drop {
-			hints = append(hints, "remove the foreign key, and add it again after the load: "+drop)
+			hints = append(hints, "or remove the foreign key, and add it again after the load: "+drop)
 		}
 		hints = append(hints, "or remove the rows of all these tables yourself, and load without --truncate or --swap")
 	case command.Is[*load.HeirsError](err):

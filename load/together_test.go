@@ -1,0 +1,144 @@
+package load_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/export"
+	"culvert/load"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// refreshedSQL are tables of which two refer to each other, one to itself, one to that one, and one to none.
+const refreshedSQL = `
+CREATE TABLE person (id int PRIMARY KEY, boss int REFERENCES person, team int);
+CREATE TABLE team (id int PRIMARY KEY, head int NOT NULL REFERENCES person);
+ALTER TABLE person ADD FOREIGN KEY (team) REFERENCES team;
+CREATE TABLE badge (id int PRIMARY KEY, person int REFERENCES person ON DELETE CASCADE);
+CREATE TABLE other (id int)`
+
+var refreshed = []string{"badge", "other", "person", "team"}
+
+// fillRefreshedSQL fills these tables with three rows each, whose keys begin with f.
+const fillRefreshedSQL = `;
+INSERT INTO person SELECT f + i, CASE i WHEN 0 THEN NULL ELSE f END FROM f, generate_series(0, 2) i;
+INSERT INTO team SELECT f + i, f + i FROM f, generate_series(0, 2) i; UPDATE person SET team = id;
+UPDATE person SET boss = id WHERE boss IS NULL;
+INSERT INTO badge SELECT f + i, f + i FROM f, generate_series(0, 2) i;
+INSERT INTO other SELECT f + i FROM f, generate_series(0, 2) i`
+
+func refreshedRows(first string) string {
+	return refreshedSQL + "; CREATE VIEW f AS SELECT " + first + " AS f" + fillRefreshedSQL
+}
+
+const sumRefreshedSQL = `SELECT (SELECT string_agg(concat_ws(',', id, boss, team), ' ' ORDER BY id) FROM person),
+	(SELECT string_agg(concat_ws(',', id, head), ' ' ORDER BY id) FROM team),
+	(SELECT string_agg(concat_ws(',', id, person), ' ' ORDER BY id) FROM badge),
+	(SELECT string_agg(id::text, ' ' ORDER BY id) FROM other)`
+
+// TestRefresh replaces the rows of tables that refer to each other, whether they come from files in parts or from
+// another database, over one connection and several.
+func TestRefresh(t *testing.T) {
+	from, _ := newPostgres(t, refreshedRows("10"))
+	want := from.Query(t, sumRefreshedSQL)[0]
+	src := func() source.Source { return openPostgres(t, from) }
+	backup := newBackupOf(t, src(), export.Plan{}, 2, refreshed...)
+	for _, loaders := range []int{1, 3} {
+		plan := load.Plan{Loaders: loaders, ReadBack: true, Analyze: true}
+		plan.Filling.Existing = sink.Truncate
+		for _, way := range []string{"Preview", "PreviewTables", "Directory", "CopyTables"} {
+			to, dst := newPostgres(t, refreshedRows("1"))
+			old := to.Query(t, sumRefreshedSQL)[0]
+			plan.Progress = new(load.Progress)
+			planned, stats, err := fourWays(t, plan, dst, src, backup, refreshed...)[way]()
+			if err != nil {
+				t.Fatalf("%s: %+v, %v", way, stats, err)
+			}
+			var steps []string
+			for _, one := range planned {
+				together := []string{"badge", "person", "team"}
+				if one.Name == "other" {
+					together = nil
+				}
+				if !slices.Equal(one.Together, together) {
+					t.Errorf("%s: %s is filled with %q", way, one.Name, one.Together)
+				}
+				steps = append(steps, one.Steps...)
+			}
+			all := strings.Join(steps, "; ")
+			if planned != nil && (strings.Count(all, "TRUNCATE") != 2 || strings.Count(all, "COMMIT") != 2 ||
+				strings.Count(all, "COPY") != 4) {
+				t.Errorf("%s: the steps are %s", way, all)
+			}
+			for _, one := range stats {
+				if one.Rows != 3 || (one.Alone != "") != (one.Name != "other") {
+					t.Errorf("%s: %+v", way, one)
+				}
+			}
+			got, expected := to.Query(t, sumRefreshedSQL)[0], want
+			if stats == nil {
+				expected = old
+			}
+			if !slices.Equal(got, expected) {
+				t.Errorf("%s: the rows are %q, want %q", way, got, expected)
+			}
+			if done := plan.Progress.Tables.Load(); stats != nil && done != 4 {
+				t.Errorf("%s: %d tables are done", way, done)
+			}
+		}
+	}
+}
+
+// TestRefreshFails has a row of one of these tables refused: all that refer to each other are as before, and the other
+// table is filled. Only the table of the row says why.
+func TestRefreshFails(t *testing.T) {
+	from, _ := newPostgres(t, refreshedRows("10"))
+	src := func() source.Source { return openPostgres(t, from) }
+	backup := newBackupOf(t, src(), export.Plan{}, 0, refreshed...)
+	for name, test := range map[string]struct{ sql, table string }{
+		"a row":          {"ALTER TABLE badge ADD CHECK (id < 12)", "badge"},
+		"a deferred key": {"ALTER TABLE team DROP COLUMN head, ADD COLUMN head int REFERENCES badge DEFERRABLE", ""},
+		"a trigger":      {"CREATE TRIGGER never AFTER INSERT ON team FOR EACH ROW EXECUTE FUNCTION raise()", "team"},
+	} {
+		for _, way := range []string{"Directory", "CopyTables"} {
+			to, dst := newPostgres(t, `CREATE FUNCTION raise() RETURNS trigger LANGUAGE plpgsql AS
+				'BEGIN RAISE EXCEPTION ''not now''; END'; `+refreshedRows("1"))
+			to.Exec(t, test.sql)
+			before := to.Query(t, sumRefreshedSQL)[0]
+			plan := load.Plan{Filling: sink.Filling{Existing: sink.Truncate}, Progress: new(load.Progress)}
+			_, stats, err := fourWays(t, plan, dst, src, backup, refreshed...)[way]()
+			if test.table == "" { // the rows fit
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+				continue
+			}
+			if partial, is := errors.AsType[*load.PartialError](err); !is || partial.Failed != 3 {
+				t.Fatalf("%s: %+v, %v", name, stats, err)
+			}
+			for _, one := range stats {
+				together, is := errors.AsType[*load.TogetherError](one.Err)
+				switch {
+				case one.Name == "other" && (one.Err != nil || one.Rows != 3):
+					t.Errorf("%s: another table: %+v", name, one)
+				case one.Name != "other" && one.Rows != 0:
+					t.Errorf("%s: %+v", name, one)
+				case one.Name == test.table && (one.Err == nil || is):
+					t.Errorf("%s: the error of the table is %v", name, one.Err)
+				case one.Name != "other" && one.Name != test.table && (!is || together.Failed != test.table):
+					t.Errorf("%s: the error of %s is %v", name, one.Name, one.Err)
+				}
+			}
+			after := to.Query(t, sumRefreshedSQL)[0]
+			if !slices.Equal(after[:3], before[:3]) || after[3] == before[3] {
+				t.Errorf("%s: the rows are %q, and were %q", name, after, before)
+			}
+			if rows := plan.Progress.Rows.Load(); rows != 3 {
+				t.Errorf("%s: %d rows are counted", name, rows)
+			}
+		}
+	}
+}
