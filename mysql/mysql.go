@@ -25,11 +25,11 @@
 // was truncated or rewritten after the snapshot returns an error. While the transaction lasts, the server keeps old row
 // versions, and a statement that redefines a table which was read has to wait.
 //
-// The Source sets a savepoint before each statement and releases it afterwards, which shows whether the transaction
-// still exists. If it does not, the connection is closed, and all later calls fail. These end a transaction: ANALYZE
-// TABLE and CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read can meet, and some
-// statements that the server refuses because they write, such as TRUNCATE. If they return rows, the rows end in an
-// error. A statement that returns no rows, or several results, is also an error and closes the connection. Use a
+// The Source sets a savepoint before each statement that may be one of others, and releases it afterwards, which shows
+// whether the transaction still exists. If it does not, the connection is closed, and all later calls fail. These end a
+// transaction: ANALYZE TABLE and CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read can
+// meet, and some statements that the server refuses because they write, such as TRUNCATE. If they return rows, the rows
+// end in an error. A statement that returns no rows, or several results, is also an error and closes the connection. Use a
 // separate connection for statements that end a transaction.
 //
 // Once a table of Aria was read, MariaDB sets no savepoints in the transaction. From then on, [Source.Query] takes only
@@ -173,7 +173,7 @@ import (
 )
 
 // Source reads a database in one read-only transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Describer], [source.Definer], [source.Schemer], [source.Parter] and
+// [source.Omitter], [source.Preparer], [source.Describer], [source.Definer], [source.Schemer], [source.Parter] and
 // [source.PartialSnapshotter]. It must be used by one goroutine at a time.
 type Source = read.DB
 

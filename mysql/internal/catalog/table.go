@@ -54,13 +54,22 @@ const KnownLimit = 1000
 // Find finds the table that a name stands for: as it is in the opened database, then as database.table with both parts
 // as they are, then as SQL reads it. The error is a [*source.UnknownError] if there is none, or one of the connection.
 func Find(ctx context.Context, c *wire.Conn, name string) (Table, error) {
+	found, is, err := Lookup(ctx, c, name)
+	if err == nil && !is {
+		err = unknown(ctx, c, name)
+	}
+	return found, err
+}
+
+// Lookup is Find for a table that need not exist. It does not ask which others there are.
+func Lookup(ctx context.Context, c *wire.Conn, name string) (found Table, is bool, err error) {
 	exactly := func(a, b string) bool { return a == b }
 	for _, candidate := range Readings(name) {
 		candidate.Database = cmp.Or(candidate.Database, c.Database)
 		found, err := c.Query(ctx, 3, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
 			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, candidate.Database, candidate.Name)
 		if err != nil {
-			return Table{}, err
+			return Table{}, false, err
 		}
 		// The server ignores letter case here, even if it counts in names.
 		for _, equal := range []func(a, b string) bool{exactly, strings.EqualFold} {
@@ -69,7 +78,7 @@ func Find(ctx context.Context, c *wire.Conn, name string) (Table, error) {
 					return Table{
 						Database: row[0], Name: row[1],
 						Base: slices.Contains(BaseTypes, row[2]), Versioned: row[2] == "SYSTEM VERSIONED",
-					}, nil
+					}, true, nil
 				}
 			}
 			if !c.FoldCase {
@@ -77,7 +86,7 @@ func Find(ctx context.Context, c *wire.Conn, name string) (Table, error) {
 			}
 		}
 	}
-	return Table{}, unknown(ctx, c, name)
+	return Table{}, false, nil
 }
 
 // Readings returns the tables that a name can mean, in the order of the search.
@@ -159,6 +168,19 @@ func TypeOf(columnType string) string { return storage.ReplaceAllString(columnTy
 
 // Columns returns the columns of a table, in order.
 func Columns(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
+	checked, err := jsonChecks(ctx, c, t)
+	if err != nil {
+		return nil, err
+	}
+	return columnsOf(ctx, c, t, checked)
+}
+
+// ColumnsWithoutJSON is Columns for a table of which it is known that no column has the check of JSON.
+func ColumnsWithoutJSON(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
+	return columnsOf(ctx, c, t, nil)
+}
+
+func columnsOf(ctx context.Context, c *wire.Conn, t Table, checked map[string]bool) ([]Column, error) {
 	found, err := c.Query(ctx, 6, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
 		IS_NULLABLE, EXTRA LIKE '%auto_increment%', IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
@@ -166,15 +188,11 @@ func Columns(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
 	if err != nil {
 		return nil, err
 	}
-	checked, err := jsonChecks(ctx, c, t)
-	if err != nil {
-		return nil, err
-	}
 	var columns []Column
 	for _, row := range found {
 		columns = append(columns, Column{
 			Column:    source.Column{Name: row[0], Type: TypeOf(row[1])},
-			JSON:      checked["json_valid("+Quote(row[0])+")"],
+			JSON:      checked[JSONCheck(row[0])],
 			Generated: row[2] == "1",
 			NotNull:   row[3] == "NO",
 			Numbered:  row[4] == "1",
@@ -183,6 +201,9 @@ func Columns(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
 	}
 	return columns, nil
 }
+
+// JSONCheck is the check that MariaDB gives a column of type JSON.
+func JSONCheck(column string) string { return "json_valid(" + Quote(column) + ")" }
 
 // jsonChecks returns the check constraints of a table in MariaDB, whose type JSON is text with a check.
 func jsonChecks(ctx context.Context, c *wire.Conn, t Table) (map[string]bool, error) {

@@ -33,45 +33,93 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if s.IsMariaDB {
 		d.Dialect = source.MariaDB
 	}
-	collation, inherited := "", false
-	found, err := s.Query(ctx, 2, `SELECT IFNULL(TABLE_COLLATION, ''), IFNULL(TABLE_COMMENT, '')
-		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
-	if err == nil && len(found) != 1 {
-		err = wire.ErrAnswer
+	var m *making
+	if f := s.known(t.Table); f != nil && f.make != nil {
+		m, f.make = f.make, nil
+	} else {
+		m, err = s.makingOf(ctx, t)
 	}
-	if err == nil && t.Base {
-		collation, d.Comment = found[0][0], found[0][1]
-		d.Create, err = s.showCreate(ctx, t)
-		hideSecrets(d)
-	}
+	inherited := false
 	if err == nil {
-		inherited, err = s.addColumns(ctx, d, t, collation)
-	}
-	if err == nil && t.Base {
-		err = s.addLacks(ctx, d, t)
+		d.Create, d.Comment = m.create, m.comment
+		hideSecrets(d)
+		inherited, err = s.addColumns(ctx, d, m)
 	}
 	if err != nil {
 		return nil, s.Explain(ctx, t.String(), err)
 	}
-	if t.Base {
-		addSequence(d, addClauses(d))
+	if !t.Base {
+		return d, nil
 	}
-	if t.Base && inherited && !comparesBytes.MatchString(collation) {
-		d.Others = append(d.Others, "COLLATE="+collation)
+	if t.Versioned {
+		d.Lacks = append(d.Lacks, "the history of its rows")
+	}
+	for _, trigger := range m.triggers {
+		d.Lacks = append(d.Lacks, fmt.Sprintf("the trigger %q", trigger))
+	}
+	addSequence(d, addClauses(d))
+	if inherited && !comparesBytes.MatchString(m.collation) {
+		d.Others = append(d.Others, "COLLATE="+m.collation)
 	}
 	return d, nil
 }
 
-// showCreate returns the statement that makes a table. The SQL mode decides how the server quotes in it, and what it
-// leaves out.
-func (s *session) showCreate(ctx context.Context, t table) (string, error) {
-	if err := s.Exec(ctx, "SET SESSION sql_mode = ''"); err != nil {
-		return "", err
+// ofColumn is what a definition needs of a column, in this order.
+const ofColumn = `COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NULL, IFNULL(COLUMN_DEFAULT, ''), EXTRA,
+	IFNULL(GENERATION_EXPRESSION, ''), IFNULL(COLLATION_NAME, ''), IFNULL(CHARACTER_SET_NAME, ''),
+	IFNULL(COLUMN_COMMENT, '')`
+
+// makingOf asks how a table is made, or for the columns of a view.
+func (s *session) makingOf(ctx context.Context, t table) (m *making, err error) {
+	m = &making{}
+	if t.Base {
+		found, err := s.Query(ctx, 2, `SELECT IFNULL(TABLE_COLLATION, ''), IFNULL(TABLE_COMMENT, '')
+			FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
+		if err == nil && len(found) != 1 {
+			err = wire.ErrAnswer
+		}
+		if err != nil {
+			return nil, err
+		}
+		m.collation, m.comment = found[0][0], found[0][1]
+		err = s.inPlainMode(ctx, func() (err error) {
+			m.create, err = s.showCreate(ctx, t.Table)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
-	found, err := s.Query(ctx, 2, "SHOW CREATE TABLE "+t.SQL())
+	m.columns, err = s.Query(ctx, 10, "SELECT "+ofColumn+
+		` FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
+		t.Database, t.Name)
+	if err != nil || !t.Base {
+		return m, err
+	}
+	triggers, err := s.Query(ctx, 1, `SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
+		WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? ORDER BY TRIGGER_NAME`, t.Database, t.Name)
+	for _, row := range triggers {
+		m.triggers = append(m.triggers, row[0])
+	}
+	return m, err
+}
+
+// inPlainMode calls ask with an empty SQL mode, which decides how the server quotes, and what it leaves out.
+func (s *session) inPlainMode(ctx context.Context, ask func() error) error {
+	err := s.Exec(ctx, "SET SESSION sql_mode = ''")
+	if err != nil {
+		return err
+	}
+	err = ask()
 	if restoreErr := s.Exec(ctx, "SET SESSION sql_mode = '"+s.sqlMode+"'"); err == nil {
 		err = restoreErr
 	}
+	return err
+}
+
+// showCreate returns the statement that makes a table, in the plain mode.
+func (s *session) showCreate(ctx context.Context, t catalog.Table) (string, error) {
+	found, err := s.Query(ctx, 2, "SHOW CREATE TABLE "+t.SQL())
 	if err == nil && len(found) != 1 {
 		err = wire.ErrAnswer
 	}
@@ -83,27 +131,17 @@ func (s *session) showCreate(ctx context.Context, t table) (string, error) {
 
 // addColumns adds the columns, and returns whether a text has the collation of the table. The server prints a default,
 // or a value of an ENUM, with "?" for what UTF-8 has no character for.
-func (s *session) addColumns(
-	ctx context.Context, d *source.Definition, t table, collation string,
-) (inherited bool, err error) {
-	found, err := s.Query(ctx, 10, `SELECT COLUMN_NAME, COLUMN_TYPE, IS_NULLABLE, COLUMN_DEFAULT IS NULL,
-		IFNULL(COLUMN_DEFAULT, ''), EXTRA, IFNULL(GENERATION_EXPRESSION, ''), IFNULL(COLLATION_NAME, ''),
-		IFNULL(CHARACTER_SET_NAME, ''), IFNULL(COLUMN_COMMENT, '')
-		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
-		t.Database, t.Name)
-	if err != nil {
-		return false, err
-	}
-	for _, row := range found {
+func (s *session) addColumns(ctx context.Context, d *source.Definition, m *making) (inherited bool, err error) {
+	for _, row := range m.columns {
 		extra := strings.ToLower(row[5])
 		c := source.ColumnDefinition{
 			Name: row[0], Type: catalog.TypeOf(row[1]), NotNull: row[2] == "NO", Expression: row[6],
 			Comment: row[9],
 		}
-		if row[7] != collation {
+		if row[7] != m.collation {
 			c.Collation = row[7]
 		}
-		inherited = inherited || row[7] != "" && row[7] == collation
+		inherited = inherited || row[7] != "" && row[7] == m.collation
 		switch {
 		case c.Expression != "" && strings.Contains(extra, "virtual"):
 			c.Generated = source.Virtual
@@ -169,16 +207,3 @@ func addSequence(d *source.Definition, options string) {
 
 // comparesBytes matches the collations for which texts are equal if their bytes are, as in other systems.
 var comparesBytes = lazyregexp.New(`_(nopad|0900)_bin$`)
-
-// addLacks adds what a table has and its definition has not: triggers, and rows of the past.
-func (s *session) addLacks(ctx context.Context, d *source.Definition, t table) error {
-	if t.Versioned {
-		d.Lacks = append(d.Lacks, "the history of its rows")
-	}
-	found, err := s.Query(ctx, 1, `SELECT TRIGGER_NAME FROM information_schema.TRIGGERS
-		WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? ORDER BY TRIGGER_NAME`, t.Database, t.Name)
-	for _, row := range found {
-		d.Lacks = append(d.Lacks, fmt.Sprintf("the trigger %q", row[0]))
-	}
-	return err
-}

@@ -64,14 +64,9 @@ func (r *tableRows) Size() (source.Size, error) {
 
 // size estimates the size of a table, or of a part of it.
 func (s *session) size(ctx context.Context, t table) (source.Size, error) {
-	found, err := s.Query(ctx, 2, `SELECT IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
-		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
-	if err != nil || len(found) != 1 {
-		return source.Size{}, err
-	}
-	rows, bytes := count(found[0][0]), count(found[0][1])
-	if rows == 0 {
-		return source.Size{}, nil // nor the bytes: an empty table has a page
+	rows, bytes, err := s.estimate(ctx, t)
+	if err != nil || rows == 0 {
+		return source.Size{}, err // nor the bytes: an empty table has a page
 	}
 	wanted := rows
 	if t.Where != "" {
@@ -84,6 +79,19 @@ func (s *session) size(ctx context.Context, t table) (source.Size, error) {
 		wanted = min(wanted, float64(t.Limit))
 	}
 	return source.Size{Rows: int64(wanted), Bytes: int64(bytes * (wanted / rows))}, nil
+}
+
+// estimate returns what the server says of the whole table.
+func (s *session) estimate(ctx context.Context, t table) (rows, bytes float64, err error) {
+	if f := s.known(t.Table); f != nil {
+		return f.rows, f.bytes, nil
+	}
+	found, err := s.Query(ctx, 2, `SELECT IFNULL(TABLE_ROWS, 0), IFNULL(DATA_LENGTH, 0)
+		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
+	if err != nil || len(found) != 1 {
+		return 0, 0, err
+	}
+	return count(found[0][0]), count(found[0][1]), nil
 }
 
 // planned returns how many rows the server expects to meet the condition. MariaDB says so only in EXPLAIN EXTENDED.

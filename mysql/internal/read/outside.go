@@ -25,6 +25,12 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 	r := s.newReading(ctx)
 	var outside []string
 	for _, name := range names {
+		if f := s.names[name]; f != nil {
+			if f.outside {
+				outside = append(outside, name)
+			}
+			continue
+		}
 		t, err := s.findTable(ctx, name)
 		if _, unknown := errors.AsType[*source.UnknownError](err); unknown {
 			continue

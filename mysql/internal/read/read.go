@@ -56,8 +56,8 @@ func (db *DB) Query(ctx context.Context, sql string) (source.Rows, error) {
 	if strings.Trim(sql, "; \t\r\n") == "" {
 		return nil, errors.New("mysql: the query contains no statement")
 	}
-	r := &rows{session: db.session, ctx: ctx, name: "query", query: sql}
-	err := r.prepare(sql)
+	r := &rows{session: db.session, ctx: ctx, name: "query", sql: sql, query: sql}
+	err := r.prepare()
 	if err == nil {
 		if err = db.session.checkUnguarded(ctx, sql); err != nil {
 			return nil, r.fail(err)

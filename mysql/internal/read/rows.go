@@ -23,6 +23,8 @@ type rows struct {
 	name    string // of the table or query, for errors
 	counted bool   // the server can count them
 	exact   int64  // their number, if it is known before they are read; otherwise 0
+	sql     string // the statement
+	own     bool   // it is of this package, so it ends no transaction; the server checks it when it is run
 	query   string // the statement of a query, whose doubtful texts are checked at its end
 
 	statement driver.Stmt
@@ -42,12 +44,13 @@ var _ source.Rows = (*rows)(nil)
 
 // prepare has the server check the statement. The statement of a table runs when the first rows are read, so the
 // connection is free until then.
-func (r *rows) prepare(sql string) error {
-	err := r.session.guardSnapshot(r.ctx)
-	if err != nil {
-		return r.session.Explain(r.ctx, r.name, err)
+func (r *rows) prepare() (err error) {
+	if !r.own {
+		if err := r.session.guardSnapshot(r.ctx); err != nil {
+			return r.session.Explain(r.ctx, r.name, err)
+		}
 	}
-	if r.statement, err = r.session.Prepare(r.ctx, sql, 0); err != nil {
+	if r.statement, err = r.session.Prepare(r.ctx, r.sql, 0); err != nil {
 		return r.fail(err)
 	}
 	return nil
@@ -62,6 +65,11 @@ func (r *rows) fail(err error) error {
 
 // execute runs the statement. The result describes the columns, unless they are already known.
 func (r *rows) execute() (err error) {
+	if r.own {
+		if err := r.prepare(); err != nil {
+			return err
+		}
+	}
 	err = wire.Guarded(func() error {
 		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.ctx, nil)
 		return err
@@ -207,8 +215,10 @@ func (r *rows) confirm() error {
 	if err := r.checkDoubtful(); err != nil {
 		return err
 	}
-	if err := r.session.keepSnapshot(r.ctx); err != nil {
-		return err
+	if !r.own {
+		if err := r.session.keepSnapshot(r.ctx); err != nil {
+			return err
+		}
 	}
 	return io.EOF
 }
@@ -263,7 +273,7 @@ func (r *rows) end(err error) {
 	}
 	// The statement has ended, or its connection is closed, so these errors are already known.
 	_ = r.release()
-	if err != io.EOF && !r.session.Gone {
+	if err != io.EOF && !r.session.Gone && !r.own {
 		_ = r.session.keepSnapshot(r.ctx)
 	}
 }

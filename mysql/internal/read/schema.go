@@ -41,14 +41,7 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 	if s.IsMariaDB {
 		r.schema.Dialect = source.MariaDB
 	}
-	// The SQL mode decides how the server quotes.
-	if err = s.Exec(ctx, "SET SESSION sql_mode = ''"); err == nil {
-		err = r.read(listed)
-		if restoreErr := s.Exec(ctx, "SET SESSION sql_mode = '"+s.sqlMode+"'"); err == nil {
-			err = restoreErr
-		}
-	}
-	if err != nil {
+	if err := s.inPlainMode(ctx, func() error { return r.read(listed) }); err != nil {
 		return nil, s.Explain(ctx, "reading the schema", err)
 	}
 	return r.schema, nil

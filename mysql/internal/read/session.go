@@ -15,6 +15,9 @@ type session struct {
 	sqlMode   string
 	unguarded bool // no savepoint could be set before the last statement
 
+	names map[string]*facts // of tables, by the names that they were asked for by: see Prepare
+	facts map[string]*facts // the same, by their keys
+
 	converted map[string]bool // whether texts of a character set survive, for those that were asked for
 }
 

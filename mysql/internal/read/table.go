@@ -17,6 +17,9 @@ type table struct {
 
 // findTable finds the table that a name stands for.
 func (s *session) findTable(ctx context.Context, name string) (table, error) {
+	if f := s.names[name]; f != nil {
+		return table{Table: f.Table}, nil
+	}
 	found, err := catalog.Find(ctx, s.Conn, name)
 	if _, unknown := errors.AsType[*source.UnknownError](err); unknown {
 		return table{}, err
@@ -26,6 +29,9 @@ func (s *session) findTable(ctx context.Context, name string) (table, error) {
 
 // columns returns the columns of a table.
 func (s *session) columns(ctx context.Context, t table) ([]sqlsource.Column, error) {
+	if f := s.known(t.Table); f != nil {
+		return f.columns, nil
+	}
 	found, err := catalog.Columns(ctx, s.Conn, t.Table)
 	if err != nil {
 		return nil, s.Explain(ctx, t.String(), err)

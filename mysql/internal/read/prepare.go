@@ -1,0 +1,244 @@
+package read
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"culvert/internal/sqlsource"
+	"culvert/mysql/internal/catalog"
+	"culvert/mysql/internal/wire"
+	"culvert/source"
+)
+
+var _ source.Preparer = (*DB)(nil)
+
+// facts are what the server says of a base table, asked for many tables at once. A transaction that has looked at a
+// table keeps others from altering it, so they hold until its end.
+type facts struct {
+	catalog.Table
+	columns []sqlsource.Column
+	outside bool // no snapshot holds its rows
+
+	rows, bytes float64 // as the server estimates
+
+	// What makes the table again. It is dropped once it was asked for, or is nil if the server refuses to say it.
+	make *making
+}
+
+// making is what the server says of how a table is made.
+type making struct {
+	create             string
+	collation, comment string
+	columns            [][]string // of ofColumn
+	triggers           []string   // by name
+}
+
+// atOnce bounds the names in a statement.
+const atOnce = 1000
+
+// Prepare asks for all that [DB.Table] and [DB.Define] need of these tables, with a few statements for all tables and
+// two for each. For a question about one table, information_schema costs more than its rows. Names of unknown tables
+// and of views are left out, and so are tables that the user may not read: these fail when they are asked for.
+func (db *DB) Prepare(ctx context.Context, names []string) error {
+	if err := db.begin(ctx); err != nil {
+		return err
+	}
+	for some := range slices.Chunk(names, atOnce) {
+		if err := db.session.learn(ctx, some); err != nil {
+			return db.session.Explain(ctx, "looking up the tables", err)
+		}
+	}
+	return nil
+}
+
+// known returns the facts of a table, or nil.
+func (s *session) known(t catalog.Table) *facts { return s.facts[s.key(t.Database, t.Name)] }
+
+// learn asks for the facts of tables. The first question is for their names alone, for which the server opens no table.
+func (s *session) learn(ctx context.Context, names []string) error {
+	there, err := s.there(ctx, names)
+	if err != nil {
+		return err
+	}
+	looked := map[string][]string{} // the names of tables by their database
+	named := map[string]string{}    // the keys of tables
+	for _, name := range names {
+		for _, reading := range catalog.Readings(name) {
+			key := s.key(cmp.Or(reading.Database, s.Database), reading.Name)
+			if t, is := there[key]; is {
+				may, err := s.lookAt(ctx, t)
+				if err != nil {
+					return err
+				}
+				if may {
+					named[name], looked[t.Database] = key, append(looked[t.Database], t.Name)
+				}
+				break
+			}
+		}
+	}
+	found := map[string]*facts{} // by their keys
+	for database, names := range looked {
+		for _, ask := range []func(context.Context, string, []string, map[string]*facts) error{
+			s.learnTables, s.learnColumns, s.learnTriggers,
+		} {
+			if err := ask(ctx, database, names, found); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.learnCreate(ctx, found); err != nil {
+		return err
+	}
+	if s.facts == nil {
+		s.facts, s.names = map[string]*facts{}, map[string]*facts{}
+	}
+	for name, key := range named {
+		if f := found[key]; f != nil && len(f.columns) > 0 {
+			s.names[name], s.facts[key] = f, f
+		}
+	}
+	return nil
+}
+
+// there returns the tables and views that the names may stand for, by their keys.
+func (s *session) there(ctx context.Context, names []string) (map[string]catalog.Table, error) {
+	wanted := map[string][]string{}
+	for _, name := range names {
+		for _, reading := range catalog.Readings(name) {
+			if database := cmp.Or(reading.Database, s.Database); database != "" {
+				wanted[database] = append(wanted[database], reading.Name)
+			}
+		}
+	}
+	there := map[string]catalog.Table{}
+	for database, names := range wanted {
+		found, err := s.askAbout(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"+
+			" WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range found {
+			there[s.key(row[0], row[1])] = catalog.Table{Database: row[0], Name: row[1]}
+		}
+	}
+	return there, nil
+}
+
+// lookAt reads no row of a table, so that nobody can alter it from now on. It reports whether the server allows to read
+// all its columns: it hides those that the user may not read, and an export must not leave them out in silence.
+func (s *session) lookAt(ctx context.Context, t catalog.Table) (bool, error) {
+	_, err := s.Query(ctx, wire.AnyColumns, "SELECT * FROM "+t.SQL()+" LIMIT 0")
+	return err == nil, wire.IgnoreRefusal(err)
+}
+
+// askAbout asks about tables of a database, whose name the first column has. A condition on their names keeps the
+// server from opening others.
+func (s *session) askAbout(
+	ctx context.Context, columns int, sql, database string, names []string,
+) (all [][]string, err error) {
+	for some := range slices.Chunk(names, atOnce) {
+		found, err := s.Query(ctx, columns, sql+" IN (?"+strings.Repeat(", ?", len(some)-1)+")",
+			append([]string{database}, some...)...)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range found {
+			if s.key(row[0], "") == s.key(database, "") { // the server ignores letter case here
+				all = append(all, row)
+			}
+		}
+	}
+	return all, nil
+}
+
+// learnTables finds which of the names are base tables.
+func (s *session) learnTables(ctx context.Context, database string, names []string, found map[string]*facts) error {
+	rows, err := s.askAbout(ctx, 8, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE,
+		IFNULL(ENGINE IN (`+catalog.SnapshotEngines+`), TRUE), IFNULL(TABLE_ROWS, 0),
+		IFNULL(DATA_LENGTH, 0), IFNULL(TABLE_COLLATION, ''), IFNULL(TABLE_COMMENT, '')
+		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME`, database, names)
+	for _, row := range rows {
+		if !slices.Contains(catalog.BaseTypes, row[2]) {
+			continue
+		}
+		found[s.key(row[0], row[1])] = &facts{
+			Table: catalog.Table{
+				Database: row[0], Name: row[1], Base: true, Versioned: row[2] == "SYSTEM VERSIONED",
+			},
+			outside: row[3] != "1", rows: count(row[4]), bytes: count(row[5]),
+			make: &making{collation: row[6], comment: row[7]},
+		}
+	}
+	return err
+}
+
+// learnColumns adds the columns of the tables that were found.
+func (s *session) learnColumns(ctx context.Context, database string, names []string, found map[string]*facts) error {
+	checks := map[string]map[string]bool{}
+	if s.IsMariaDB {
+		rows, err := s.askAbout(ctx, 3, `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE
+			FROM information_schema.CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME`, database, names)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			key := s.key(row[0], row[1])
+			if checks[key] == nil {
+				checks[key] = map[string]bool{}
+			}
+			checks[key][row[2]] = true
+		}
+	}
+	rows, err := s.askAbout(ctx, 13, "SELECT TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION, "+ofColumn+
+		" FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(rows, func(a, b []string) int { return cmp.Compare(count(a[2]), count(b[2])) })
+	for _, row := range rows {
+		key := s.key(row[0], row[1])
+		if f := found[key]; f != nil {
+			row = row[3:]
+			f.columns = append(f.columns, sqlsource.Column{
+				Column:    source.Column{Name: row[0], Type: catalog.TypeOf(row[1])},
+				JSON:      checks[key][catalog.JSONCheck(row[0])],
+				Generated: row[6] != "",
+				Charset:   row[8],
+			})
+			f.make.columns = append(f.make.columns, row)
+		}
+	}
+	return nil
+}
+
+// learnTriggers adds the triggers of the tables that were found.
+func (s *session) learnTriggers(ctx context.Context, database string, _ []string, found map[string]*facts) error {
+	rows, err := s.Query(ctx, 3, `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, TRIGGER_NAME
+		FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY TRIGGER_NAME`, database)
+	for _, row := range rows {
+		if f := found[s.key(row[0], row[1])]; f != nil {
+			f.make.triggers = append(f.make.triggers, row[2])
+		}
+	}
+	return err
+}
+
+// learnCreate adds the statements that make the tables. If the server refuses one, the table has no making.
+func (s *session) learnCreate(ctx context.Context, found map[string]*facts) error {
+	return s.inPlainMode(ctx, func() error {
+		for _, f := range found {
+			var err error
+			f.make.create, err = s.showCreate(ctx, f.Table)
+			if err = wire.IgnoreRefusal(err); err != nil {
+				return err
+			}
+			if f.make.create == "" {
+				f.make = nil
+			}
+		}
+		return nil
+	})
+}
