@@ -2,7 +2,6 @@ package fill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,13 +41,13 @@ func (db *DB) newName(d *source.Definition, name string) string {
 func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	d := p.Create
 	name = db.newName(d, name)
-	found, err := db.find(ctx, name)
-	if err == nil {
+	found, is, err := catalog.Lookup(ctx, db.conn, name)
+	if err != nil {
+		return db.failed(ctx, "looking for the table", err)
+	}
+	if is {
 		p.target = found
 		return db.fillExisting(ctx, p)
-	}
-	if _, unknown := errors.AsType[*source.UnknownError](err); !unknown {
-		return err
 	}
 	named := *d
 	if named.Name = name; isOwn(d) {
@@ -176,15 +175,17 @@ func foreignKey(c source.Constraint) string {
 // makeAnew makes the table, and before that forgets what the ledger has of a former one. That is committed at once: if
 // this process were killed and the ledger still had them, the next load would leave out rows of the new table.
 func (t *table) makeAnew() error {
-	_, err := catalog.Find(t.ctx, t.db.conn, t.target.SQL())
-	if err == nil {
-		return fmt.Errorf("mysql: %s: %w", t.target, sink.ErrExists) // another load has made it since it was planned
-	}
-	if _, unknown := errors.AsType[*source.UnknownError](err); !unknown {
-		return t.db.failed(t.ctx, "looking for the table", err)
-	}
-	if err := t.db.forget(t.ctx, t.plan); err != nil {
-		return err
+	if len(t.recorded) > 0 {
+		_, is, err := catalog.Lookup(t.ctx, t.db.conn, t.target.SQL())
+		switch {
+		case err != nil:
+			return t.db.failed(t.ctx, "looking for the table", err)
+		case is:
+			return fmt.Errorf("mysql: %s: %w", t.target, sink.ErrExists) // another load has made it meanwhile
+		}
+		if err := t.db.forget(t.ctx, t.plan); err != nil {
+			return err
+		}
 	}
 	t.loaded, t.recorded, t.clear = nil, nil, true
 	return t.make()
@@ -199,12 +200,10 @@ func (t *table) make() error {
 		return t.db.failed(t.ctx, "making "+t.target.String(), err)
 	}
 	t.made = true
-	if err := t.db.checkEngine(t.ctx, t.target); err != nil {
-		return err
+	if t.engined {
+		return nil
 	}
-	var err error
-	t.columns, err = t.db.choose(t.ctx, t.target, t.Filling) // as the server has made them
-	return err
+	return t.db.checkEngine(t.ctx, t.target)
 }
 
 // drop removes the table that was made, if it is not known to have rows that are committed. If the connection is gone,
@@ -233,7 +232,7 @@ func (t *table) drop() error {
 // Finish adds the foreign keys of a table that was made, if it was defined by this system. Otherwise it has none.
 func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	d := f.Create
-	if !isOwn(d) {
+	if len(laterOf(d)) == 0 {
 		return nil
 	}
 	if err := db.ready(ctx, f); err != nil {

@@ -12,18 +12,37 @@ import (
 
 // checkEngine refuses a table whose rows could not be undone.
 func (db *DB) checkEngine(ctx context.Context, t catalog.Table) error {
-	found, err := db.conn.Query(ctx, 2, `SELECT t.ENGINE, e.TRANSACTIONS
-		FROM information_schema.TABLES t LEFT JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE
-		WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ?`, t.Database, t.Name)
+	found, err := db.conn.Query(ctx, 1, `SELECT IFNULL(ENGINE, '') FROM information_schema.TABLES
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, t.Database, t.Name)
 	if err == nil && len(found) != 1 {
 		err = wire.ErrAnswer
+	}
+	if err == nil {
+		err = db.learnEngines(ctx)
 	}
 	if err != nil {
 		return db.failed(ctx, t.String(), err)
 	}
-	if found[0][1] != "YES" {
+	if _, is := db.engines[strings.ToLower(found[0][0])]; !is {
 		return fmt.Errorf("mysql: %s has the storage engine %q, which has no transactions; "+
 			"to change that: ALTER TABLE %s ENGINE=InnoDB", t, found[0][0], t.SQL())
+	}
+	return nil
+}
+
+// learnEngines asks for the storage engines with transactions, once.
+func (db *DB) learnEngines(ctx context.Context) error {
+	if db.engines != nil {
+		return nil
+	}
+	found, err := db.conn.Query(ctx, 2, `SELECT LOWER(ENGINE), SUPPORT IN ('YES', 'DEFAULT') AND
+		ENGINE IN (`+catalog.SnapshotEngines+`) FROM information_schema.ENGINES WHERE TRANSACTIONS = 'YES'`)
+	if err != nil {
+		return err
+	}
+	db.engines = map[string]bool{}
+	for _, row := range found {
+		db.engines[row[0]] = row[1] == "1"
 	}
 	return nil
 }
@@ -49,11 +68,11 @@ func (db *DB) chooseEngine(ctx context.Context, p *plan) (left []string, err err
 	}
 	end := max(0, strings.IndexAny(options, " \n"))
 	engine, options := options[:end], options[end:]
-	kept, err := db.conn.Query(ctx, 1, `SELECT 1 FROM information_schema.ENGINES
-		WHERE ENGINE = ? AND TRANSACTIONS = 'YES' AND SUPPORT IN ('YES', 'DEFAULT')
-		AND ENGINE IN (`+catalog.SnapshotEngines+`)`, engine)
-	if err != nil || len(kept) > 0 {
+	if err := db.learnEngines(ctx); err != nil {
 		return nil, db.failed(ctx, "asking for the storage engines", err)
+	}
+	if p.engined = true; db.engines[strings.ToLower(engine)] {
+		return nil, nil
 	}
 	left = append(left, fmt.Sprintf("the storage engine %s (%s in its place)", engine, usualEngine))
 	options, partitions, _ := strings.Cut(options, "\n")

@@ -23,6 +23,11 @@ type DB struct {
 	packet   int  // the most bytes of a statement
 	redact   bool // errors have no values
 	filler   sink.Filler
+
+	// What is known, so that it is not asked for each table.
+	waits   float64         // the seconds that statements wait for locks
+	ledger  string          // the table of a ledger that was found or made
+	engines map[string]bool // storage engines with transactions, by their names in lower case, and whether they have snapshots
 }
 
 var (
@@ -114,8 +119,15 @@ func (db *DB) ready(ctx context.Context, f sink.Filling) error {
 	}
 	seconds := min(math.Ceil(f.Timeout().Seconds()), 31536000)
 	db.redact = f.Redact
-	return db.failed(ctx, "preparing the session", db.conn.Exec(ctx,
-		fmt.Sprintf("SET SESSION lock_wait_timeout = %.0f, innodb_lock_wait_timeout = %.0[1]f", seconds)))
+	if seconds == db.waits {
+		return nil
+	}
+	err := db.conn.Exec(ctx,
+		fmt.Sprintf("SET SESSION lock_wait_timeout = %.0f, innodb_lock_wait_timeout = %.0[1]f", seconds))
+	if err == nil {
+		db.waits = seconds
+	}
+	return db.failed(ctx, "preparing the session", err)
 }
 
 // mayWrite returns a [sink.ErrReadOnly] if the server, or this user on it, may not write. Which users are exempt
@@ -123,15 +135,18 @@ func (db *DB) ready(ctx context.Context, f sink.Filling) error {
 // first.
 func (db *DB) mayWrite(ctx context.Context) error {
 	const doing = "asking whether the server is read-only"
-	found, err := db.conn.Query(ctx, 2,
-		"SHOW GLOBAL VARIABLES WHERE Variable_name IN ('read_only', 'innodb_read_only') AND Value <> 'OFF'")
-	if err != nil || len(found) == 0 {
-		return db.failed(ctx, doing, err)
+	found, err := db.conn.Query(ctx, 2, "SELECT @@global.read_only, @@global.innodb_read_only")
+	if err == nil && len(found) != 1 {
+		err = wire.ErrAnswer
 	}
-	for _, row := range found {
-		if row[0] == "innodb_read_only" {
-			return fmt.Errorf("mysql: %w: innodb_read_only is on", sink.ErrReadOnly)
-		}
+	isOff := func(value string) bool { return value == "0" || value == "OFF" }
+	switch {
+	case err != nil:
+		return db.failed(ctx, doing, err)
+	case !isOff(found[0][1]):
+		return fmt.Errorf("mysql: %w: innodb_read_only is on", sink.ErrReadOnly)
+	case isOff(found[0][0]):
+		return nil
 	}
 	database := cmp.Or(db.conn.Database, "mysql")
 	err = db.conn.Exec(ctx, "DELETE FROM "+catalog.Quote(database)+".`culvert asks` WHERE FALSE")

@@ -71,6 +71,9 @@ func (db *DB) readLedger(ctx context.Context, p *plan) error {
 // makeLedger makes the ledger, unless it is there. This commits a transaction. A ledger without transactions would
 // still have parts whose rows were undone.
 func (db *DB) makeLedger(ctx context.Context, l *sink.Ledger) error {
+	if db.ledger == l.Table {
+		return nil
+	}
 	_, name := ledgerName(l)
 	_, err := db.conn.Query(ctx, 1, "SELECT 1 FROM "+name+" LIMIT 0")
 	if err == nil {
@@ -78,7 +81,10 @@ func (db *DB) makeLedger(ctx context.Context, l *sink.Ledger) error {
 		if schema, table, found := strings.Cut(l.Table, "."); found {
 			t.Database, t.Name = schema, table
 		}
-		return db.checkEngine(ctx, t)
+		if err = db.checkEngine(ctx, t); err == nil {
+			db.ledger = l.Table
+		}
+		return err
 	}
 	if wire.Refused(err) == nil {
 		return db.failed(ctx, "looking for the ledger "+name, err)

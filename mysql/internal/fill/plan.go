@@ -29,6 +29,7 @@ type plan struct {
 	direct bool           // into the table, since the server refuses the temporary one
 
 	createSQL string   // makes the table; "" if it exists
+	engined   bool     // it names an engine with transactions
 	omitted   []string // of the definition
 	later     []string // of it, after all tables have their rows: see Finish
 }
@@ -110,7 +111,7 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*plan, err
 	if err := db.checkEngine(ctx, p.target); err != nil {
 		return nil, err
 	}
-	if p.columns, err = db.choose(ctx, p.target, f); err != nil {
+	if p.columns, err = db.choose(ctx, p.target, p.Filling); err != nil {
 		return nil, err
 	}
 	return p, db.checkKey(ctx, p)
@@ -127,7 +128,11 @@ func describe(t catalog.Table, all []catalog.Column) *sink.Target {
 
 // choose returns the columns of the rows.
 func (db *DB) choose(ctx context.Context, t catalog.Table, f sink.Filling) ([]column, error) {
-	all, err := catalog.Columns(ctx, db.conn, t)
+	columns := catalog.Columns
+	if f.Create != nil && !strings.Contains(strings.ToLower(f.Create.Create), "json") {
+		columns = catalog.ColumnsWithoutJSON
+	}
+	all, err := columns(ctx, db.conn, t)
 	if err != nil {
 		return nil, db.failed(ctx, t.String(), err)
 	}

@@ -379,6 +379,7 @@ func alterSQL(database, collation string) string {
 func (r *restoration) forget() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
 	defer cancel()
+	r.db.ledger = ""
 	return r.db.failed(ctx, "dropping the table "+restoring,
 		r.db.conn.Exec(ctx, "DROP TABLE IF EXISTS "+restoringLedger+", "+restoring))
 }

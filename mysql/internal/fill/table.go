@@ -34,6 +34,7 @@ type table struct {
 	empty  bool // it had no rows when the transaction began
 	loader *loader
 	made   bool   // it was made, and has no rows that are committed
+	ended  bool   // the transaction is committed
 	last   string // the part that was recorded last in the transaction, or ""
 }
 
@@ -148,6 +149,10 @@ func (t *table) checkColumns() error {
 	if err != nil {
 		return err
 	}
+	if t.made {
+		t.columns = now // as the server has made them
+		return nil
+	}
 	same := func(a, b column) bool { return a.Column == b.Column }
 	if !slices.EqualFunc(now, t.columns, same) {
 		return fmt.Errorf("mysql: %s was altered in this moment; begin again", t.target)
@@ -170,6 +175,7 @@ func (t *table) CommitRows() error {
 	if err == nil || errors.Is(err, sink.ErrUnconfirmed) {
 		t.made = false
 	}
+	t.ended = err == nil
 	return err
 }
 
@@ -208,7 +214,9 @@ func (t *table) End() error {
 		t.loader.piece = nil
 	}
 	t.quietly(func() error { return t.db.conn.SetDeadline(time.Now().Add(undoTimeout)) })
-	t.quietly(func() error { return t.db.conn.Exec(context.Background(), "ROLLBACK") })
+	if !t.ended {
+		t.quietly(func() error { return t.db.conn.Exec(context.Background(), "ROLLBACK") })
+	}
 	if t.arrives() {
 		t.quietly(func() error {
 			return t.db.conn.Exec(context.Background(), "DROP TEMPORARY TABLE IF EXISTS "+t.arrivals())

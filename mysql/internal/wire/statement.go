@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
+
+	"culvert/internal/lazyregexp"
 )
 
 // Exec runs a statement that returns no rows.
@@ -85,11 +88,30 @@ func (c *Conn) Run(ctx context.Context, sql string, parameters ...string) error 
 // AnyColumns is for a statement with an unknown number of columns.
 const AnyColumns = -1
 
+// inText writes parameters into a statement, if each is one word: then it takes one round trip in place of three.
+func inText(sql string, parameters []string) (string, []string) {
+	isOther := func(text string) bool { return !word.MatchString(text) }
+	if strings.Count(sql, "?") != len(parameters) || slices.ContainsFunc(parameters, isOther) {
+		return sql, parameters
+	}
+	var b strings.Builder
+	for _, parameter := range parameters {
+		before, after, _ := strings.Cut(sql, "?")
+		b.WriteString(before + "'" + parameter + "'")
+		sql = after
+	}
+	return b.String() + sql, nil
+}
+
+// word matches what needs no escapes in any character set and SQL mode.
+var word = lazyregexp.New(`^[A-Za-z0-9_]*$`)
+
 // Query runs a statement and returns its rows, with NULL as "". They must have that many columns.
 func (c *Conn) Query(
 	ctx context.Context, columns int, sql string, parameters ...string,
 ) (all [][]string, err error) {
 	var found driver.Rows
+	sql, parameters = inText(sql, parameters)
 	if len(parameters) == 0 {
 		err = Guarded(func() error {
 			found, err = c.conn.QueryContext(ctx, sql, nil) // in one round trip
