@@ -29,8 +29,8 @@
 // whether the transaction still exists. If it does not, the connection is closed, and all later calls fail. These end a
 // transaction: ANALYZE TABLE and CHECK TABLE, a CALL that commits, the rollback of a deadlock, which a locking read can
 // meet, and some statements that the server refuses because they write, such as TRUNCATE. If they return rows, the rows
-// end in an error. A statement that returns no rows, or several results, is also an error and closes the connection. Use a
-// separate connection for statements that end a transaction.
+// end in an error. A statement that returns no rows, or several results, is also an error and closes the connection.
+// Use a separate connection for statements that end a transaction.
 //
 // Once a table of Aria was read, MariaDB sets no savepoints in the transaction. From then on, [Source.Query] takes only
 // what EXPLAIN does, such as SELECT, since a CALL could end the transaction and begin another one unnoticed.

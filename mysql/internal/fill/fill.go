@@ -27,7 +27,7 @@ type DB struct {
 	// What is known, so that it is not asked for each table.
 	waits   float64         // the seconds that statements wait for locks
 	ledger  string          // the table of a ledger that was found or made
-	engines map[string]bool // storage engines with transactions, by their names in lower case, and whether they have snapshots
+	engines map[string]bool // those with transactions, in lower case, and whether they have snapshots
 }
 
 var (
