@@ -2,12 +2,17 @@ package load_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ncruces/go-sqlite3"
+
 	"culvert/export"
+	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/mysql"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -46,9 +51,10 @@ func TestRefresh(t *testing.T) {
 	want := from.Query(t, sumRefreshedSQL)[0]
 	src := func() source.Source { return openPostgres(t, from) }
 	backup := newBackupOf(t, src(), export.Plan{}, 2, refreshed...)
-	for _, loaders := range []int{1, 3} {
+	for _, existing := range []sink.Existing{sink.Truncate, sink.Swap} {
+		loaders := map[sink.Existing]int{sink.Truncate: 1, sink.Swap: 3}[existing]
 		plan := load.Plan{Loaders: loaders, ReadBack: true, Analyze: true}
-		plan.Filling.Existing = sink.Truncate
+		plan.Filling.Existing = existing
 		for _, way := range []string{"Preview", "PreviewTables", "Directory", "CopyTables"} {
 			to, dst := newPostgres(t, refreshedRows("1"))
 			old := to.Query(t, sumRefreshedSQL)[0]
@@ -69,7 +75,8 @@ func TestRefresh(t *testing.T) {
 				steps = append(steps, one.Steps...)
 			}
 			all := strings.Join(steps, "; ")
-			if planned != nil && (strings.Count(all, "TRUNCATE") != 2 || strings.Count(all, "COMMIT") != 2 ||
+			truncates := planned != nil && existing == sink.Truncate
+			if truncates && (strings.Count(all, "TRUNCATE") != 2 || strings.Count(all, "COMMIT") != 2 ||
 				strings.Count(all, "COPY") != 4) {
 				t.Errorf("%s: the steps are %s", way, all)
 			}
@@ -141,4 +148,76 @@ func TestRefreshFails(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRefreshOthers replaces the rows of such tables of MariaDB and SQLite, and has a row refused then.
+func TestRefreshOthers(t *testing.T) {
+	from, _ := newPostgres(t, refreshedRows("10"))
+	backup := newBackupOf(t, openPostgres(t, from), export.Plan{}, 2, "badge", "person", "team")
+	const personSQL = "CREATE TABLE person (id int PRIMARY KEY, boss int, team int, " +
+		"FOREIGN KEY (boss) REFERENCES person (id)%s)"
+	others := []string{
+		"CREATE TABLE team (id int PRIMARY KEY, head int NOT NULL, FOREIGN KEY (head) REFERENCES person (id))",
+		"CREATE TABLE badge (id int PRIMARY KEY, person int, FOREIGN KEY (person) REFERENCES person (id) " +
+			"ON DELETE CASCADE, CHECK (id > 0))",
+		"INSERT INTO person VALUES (1, 1, NULL)", "INSERT INTO team VALUES (1, 1)", "INSERT INTO badge VALUES (1, 1)",
+		"UPDATE person SET team = 1",
+	}
+	const sumSQL = "SELECT (SELECT sum(id * 1000 + boss + team) FROM person) + (SELECT sum(id + head) FROM team) + " +
+		"(SELECT sum(id + person) FROM badge)"
+	maria := testkit.MariaDB(t).NewDatabase(t)
+	for _, sql := range append([]string{fmt.Sprintf(personSQL, "")}, others[:1]...) {
+		maria.Exec(t, sql)
+	}
+	maria.Exec(t, "ALTER TABLE person ADD FOREIGN KEY (team) REFERENCES team (id)")
+	for _, sql := range others[1:] {
+		maria.Exec(t, sql)
+	}
+	toMaria, err := mysql.OpenSink(t.Context(), maria.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, toMaria)
+	path, toLite := newSQLite(t)
+	lite, err := sqlite3.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, lite)
+	person := fmt.Sprintf(personSQL, ", FOREIGN KEY (team) REFERENCES team (id)")
+	for _, sql := range append([]string{person}, others...) {
+		if err := lite.Exec(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, one := range map[string]struct {
+		dst sink.Sink
+		sum func() string
+	}{
+		"MariaDB": {toMaria, func() string { return maria.Query(t, sumSQL)[0][0] }},
+		"SQLite":  {toLite, func() string { return oneOf(t, lite, sumSQL) }},
+	} {
+		plan := load.Plan{Filling: sink.Filling{Existing: sink.Truncate}}
+		names := map[string]string{"badge": "", "person": "", "team": ""}
+		if stats, err := plan.Directory(t.Context(), one.dst, backup.Directory, names); err != nil {
+			t.Fatalf("%s: %+v, %v", name, stats, err)
+		}
+		if got := one.sum(); got != "33195" {
+			t.Errorf("%s: the sum is %s", name, got)
+		}
+	}
+}
+
+// oneOf returns the value that a query of SQLite returns.
+func oneOf(t *testing.T, db *sqlite3.Conn, sql string) string {
+	t.Helper()
+	stmt, _, err := db.Prepare(sql)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, stmt)
+	if !stmt.Step() {
+		t.Fatal(stmt.Err())
+	}
+	return stmt.ColumnText(0)
 }

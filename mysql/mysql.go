@@ -124,6 +124,11 @@
 // of a part go into a temporary table first, if the user may make one: so rows of earlier parts are not looked at
 // again, except with Ignore and Update.
 //
+// [Sink.Group] replaces the rows of several tables in one transaction, also of those that refer to each other in a
+// circle. It turns the checks of the server off, and proves each key of the tables, and each that refers to them, by a
+// query before the commit. If one of the tables has triggers, the checks stay on, and tables in a circle are refused.
+// A group does not make tables.
+//
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
 // the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this
 // process is killed meanwhile, the table remains, without rows, and the next load fills it. It is made in the opened
@@ -177,8 +182,8 @@ import (
 // [source.PartialSnapshotter]. It must be used by one goroutine at a time.
 type Source = read.DB
 
-// Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner], [sink.Restorer] and [sink.Analyzer]. It must
-// be used by one goroutine at a time.
+// Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner], [sink.Grouper], [sink.Restorer] and
+// [sink.Analyzer]. It must be used by one goroutine at a time.
 type Sink = fill.DB
 
 // ConnectError is the error of a server that cannot be reached, or that refuses a user, a password or a database. It

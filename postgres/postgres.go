@@ -193,8 +193,8 @@
 // [sink.ErrLocked] and names the sessions. Only a load with parts in a ledger keeps its rows then.
 //
 // The error is [sink.ErrSwap] if one of these would be lost: views, rules, triggers, functions and columns that use the
-// table or its type, foreign keys that refer to it, inheritance, partitions, row security, publications, subscriptions,
-// security labels, and privileges that others than the owner have granted.
+// table or its type, foreign keys that refer to it (except in a group), inheritance, partitions, row security,
+// publications, subscriptions, security labels, and privileges that others than the owner have granted.
 //
 // # Filling: groups
 //
@@ -204,6 +204,10 @@
 // is not deferrable is made so for the transaction, for which the user must own the table. A table that refers to
 // itself can also be filled by one COPY without that. For each row and deferred key, the server keeps 12 bytes or so in
 // memory.
+//
+// With [sink.Swap], the new tables of a group are made and filled in the transaction. When all have their rows, the old
+// ones are locked for readers too, and dropped, and the new ones get their names. Then foreign keys are added, which
+// proves them: those of the tables, and those of other tables that referred to the old ones, which the user must own.
 //
 // # Filling: what is not supported
 //

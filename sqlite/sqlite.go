@@ -101,6 +101,9 @@
 // The error is a [sink.RowError] of that table. With EachPart the rows are committed by then, and the same load run
 // again is refused until the keys are right.
 //
+// [Sink.Group] replaces the rows of several tables in one transaction. It is refused before the commit too if more rows
+// of these tables refer to none than before.
+//
 // A row whose key exists is an error, even if the table says ON CONFLICT REPLACE or IGNORE.
 //
 // # Filling: virtual tables
@@ -122,8 +125,8 @@ import (
 // goroutine at a time.
 type Source = read.DB
 
-// Sink fills the tables of a database file. It is a [sink.Sink], a [sink.Restorer] and a [sink.Analyzer]. It must be
-// used by one goroutine at a time.
+// Sink fills the tables of a database file. It is a [sink.Sink], a [sink.Grouper], a [sink.Restorer] and a
+// [sink.Analyzer]. It must be used by one goroutine at a time.
 type Sink = fill.DB
 
 var (

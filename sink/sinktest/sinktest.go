@@ -138,6 +138,7 @@ var parts = []struct {
 	{"Referenced", testReferenced, func(f *Fixture) bool { return f.Truncates }},
 	{"Group", testGroup, func(f *Fixture) bool { return f.Groups }},
 	{"GroupOutside", testGroupOutside, func(f *Fixture) bool { return f.Groups }},
+	{"GroupSwap", testGroupSwap, func(f *Fixture) bool { return f.Groups }},
 	{"GroupMisuse", testGroupMisuse, func(f *Fixture) bool { return f.Groups }},
 	{"GroupLedger", testGroupLedger, func(f *Fixture) bool { return f.Groups && f.Ledger }},
 	{"Busy", testBusy, func(f *Fixture) bool { return f.Busy }},

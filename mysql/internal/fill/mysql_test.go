@@ -79,7 +79,7 @@ func TestSink(t *testing.T) {
 			Text:      "longtext",
 			Values:    values,
 			Changes:   changes,
-			Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Busy: true,
+			Truncates: true, Conflicts: true, Ledger: true, EachPart: true, Busy: true, Groups: true,
 		})
 	})
 }

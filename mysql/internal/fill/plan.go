@@ -51,7 +51,10 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	if f.Loaders > 1 {
 		made.Alone = alone
 	}
-	return made, nil
+	if f.Grouped && p.Create == nil {
+		made.Refers, made.Referred, err = db.links(ctx, p.target)
+	}
+	return made, err
 }
 
 // steps are the statements that change the database.
@@ -62,10 +65,8 @@ func (db *DB) steps(p *plan) (steps []string) {
 	if p.Create != nil {
 		steps = append(steps, p.createSQL)
 	}
-	into := p.target.SQL()
 	if p.arrives() {
 		steps = append(steps, p.arrivalsSQL())
-		into = p.arrivals()
 	}
 	if len(p.keys) > 0 {
 		steps = append(steps, uncheckedSQL)
@@ -73,6 +74,15 @@ func (db *DB) steps(p *plan) (steps []string) {
 	steps = append(steps, beginSQL)
 	if p.clear {
 		steps = append(steps, p.clearSQL())
+	}
+	return append(append(steps, db.addSteps(p)...), commitSQL)
+}
+
+// addSteps are the statements that add rows.
+func (db *DB) addSteps(p *plan) (steps []string) {
+	into := p.target.SQL()
+	if p.arrives() {
+		into = p.arrivals()
 	}
 	if db.infile {
 		steps = append(steps, loadSQL(into, p.columns)("ROWS"))
@@ -82,7 +92,7 @@ func (db *DB) steps(p *plan) (steps []string) {
 	if p.arrives() {
 		steps = append(steps, p.mergeSQL())
 	}
-	return append(steps, commitSQL)
+	return steps
 }
 
 // plan resolves the names, and refuses what cannot be done.
@@ -161,10 +171,10 @@ func (db *DB) look(ctx context.Context, p *plan) error {
 	if p.keys, err = db.keysToCheck(ctx, p); err != nil || p.Existing <= sink.Append {
 		return err
 	}
-	if err := db.decide(ctx, p, ""); err != nil || !p.clear {
+	if err := db.decide(ctx, p, ""); err != nil || !p.clear || p.Grouped {
 		return err
 	}
-	return db.checkReferences(ctx, p.target)
+	return db.checkReferences(ctx, p.target, func(catalog.Table) bool { return false })
 }
 
 // decide decides what becomes of the rows that the table has. The clause locks the first of them, or their absence.

@@ -3,6 +3,7 @@ package fill
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"culvert/internal/lazyregexp"
@@ -18,14 +19,17 @@ type reference struct {
 }
 
 // checkReferences refuses to delete the rows of a table if foreign keys of others forbid that, or would change the rows
-// of these too.
-func (db *DB) checkReferences(ctx context.Context, t catalog.Table) error {
+// of these too. Tables for which isGone reports true lose their rows before.
+func (db *DB) checkReferences(ctx context.Context, t catalog.Table, isGone func(other catalog.Table) bool) error {
 	keys, err := db.referencesTo(ctx, t)
 	if err != nil {
 		return db.failed(ctx, t.String(), err)
 	}
 	refused := &sink.ReferencedError{Table: t.SQL()}
 	for _, key := range keys {
+		if isGone(key.from) {
+			continue
+		}
 		if key.rule == "RESTRICT" || key.rule == "NO ACTION" {
 			if used, err := db.isUsed(ctx, key, t); !used || err != nil {
 				if err != nil {
@@ -100,6 +104,32 @@ func (db *DB) hasNoReferences(ctx context.Context, t catalog.Table) (bool, error
 		return false, nil
 	}
 	return err == nil && len(found) == 0, err
+}
+
+// links returns the tables to which foreign keys of a table refer, and those whose keys refer to it.
+func (db *DB) links(ctx context.Context, t catalog.Table) (refers, referred []string, err error) {
+	add := func(to *[]string, other catalog.Table) {
+		if db.isSame(other, t) {
+			other = t
+		}
+		if name := other.SQL(); !slices.Contains(*to, name) {
+			*to = append(*to, name)
+		}
+	}
+	keys, err := db.foreignKeys(ctx, t)
+	if err != nil {
+		return nil, nil, db.failed(ctx, t.String(), err)
+	}
+	for _, key := range keys {
+		if add(&refers, key.to); db.isSame(key.to, t) {
+			add(&referred, key.to)
+		}
+	}
+	others, err := db.referencesTo(ctx, t)
+	for _, other := range others {
+		add(&referred, other.from)
+	}
+	return refers, referred, db.failed(ctx, t.String(), err)
 }
 
 var plainNames = lazyregexp.New(`^[A-Za-z0-9_]+/[A-Za-z0-9_]+$`)

@@ -41,10 +41,8 @@ func (db *DB) keysToCheck(ctx context.Context, p *plan) ([]foreignKeyOf, error) 
 	if err != nil || !slices.ContainsFunc(keys, toItself) {
 		return nil, db.failed(ctx, p.target.String(), err)
 	}
-	triggers, err := db.conn.Query(ctx, 1, `SELECT 1 FROM information_schema.TRIGGERS
-		WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? LIMIT 1`, p.target.Database, p.target.Name)
-	if err != nil || len(triggers) > 0 {
-		return nil, db.failed(ctx, p.target.String(), err)
+	if triggers, err := db.hasTriggers(ctx, p.target); err != nil || triggers {
+		return nil, err
 	}
 	others, err := db.referencesTo(ctx, p.target)
 	for _, other := range others {
@@ -59,6 +57,13 @@ func (db *DB) keysToCheck(ctx context.Context, p *plan) ([]foreignKeyOf, error) 
 		}
 	}
 	return keys, db.failed(ctx, p.target.String(), err)
+}
+
+// hasTriggers reports whether a table has triggers, as far as the user may see them.
+func (db *DB) hasTriggers(ctx context.Context, t catalog.Table) (bool, error) {
+	found, err := db.conn.Query(ctx, 1, `SELECT 1 FROM information_schema.TRIGGERS
+		WHERE EVENT_OBJECT_SCHEMA = ? AND EVENT_OBJECT_TABLE = ? LIMIT 1`, t.Database, t.Name)
+	return len(found) > 0, db.failed(ctx, t.String(), err)
 }
 
 // foreignKeys returns the foreign keys of a table.

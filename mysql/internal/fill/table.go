@@ -80,6 +80,11 @@ func (t *table) begin() error {
 	if err := t.beginTransaction(); err != nil {
 		return err
 	}
+	return t.beginRows()
+}
+
+// beginRows makes the loader, in the transaction.
+func (t *table) beginRows() error {
 	if err := t.checkColumns(); err != nil {
 		return err
 	}
@@ -169,8 +174,11 @@ func (t *table) Loaded() []sink.Part { return t.loaded }
 // Name is the name of the table.
 func (t *table) Name() string { return t.target.SQL() }
 
-// CommitRows commits the transaction.
+// CommitRows commits the transaction, unless it is that of a group.
 func (t *table) CommitRows() error {
+	if t.Grouped {
+		return nil
+	}
 	err := t.commit()
 	if err == nil || errors.Is(err, sink.ErrUnconfirmed) {
 		t.made = false
@@ -179,9 +187,8 @@ func (t *table) CommitRows() error {
 	return err
 }
 
-// commit commits the transaction. If the connection is lost meanwhile, it asks the ledger what has become of it.
+// commit checks the keys, and commits the transaction.
 func (t *table) commit() error {
-	const doing = "committing"
 	check := t.checkKeys
 	if t.Conflict == sink.Fail && t.arrives() {
 		check = t.checkArrivals
@@ -189,6 +196,12 @@ func (t *table) commit() error {
 	if err := check(); err != nil {
 		return err
 	}
+	return t.confirm()
+}
+
+// confirm commits the transaction. If the connection is lost meanwhile, it asks the ledger what has become of it.
+func (t *table) confirm() error {
+	const doing = "committing"
 	err := t.db.conn.Exec(t.ctx, commitSQL)
 	if err == nil || wire.Refused(err) != nil {
 		return t.db.failed(t.ctx, doing, err)
@@ -207,11 +220,14 @@ func (t *table) commit() error {
 	})
 }
 
-// End rolls back what is not committed, and frees the lock. If the connection is gone, or ends now, the server does the
-// same. The error is of a table that was made.
+// End rolls back what is not committed, and frees the lock, unless a group does. If the connection is gone, or ends
+// now, the server does the same. The error is of a table that was made.
 func (t *table) End() error {
 	if t.loader != nil {
 		t.loader.piece = nil
+	}
+	if t.Grouped {
+		return nil
 	}
 	t.quietly(func() error { return t.db.conn.SetDeadline(time.Now().Add(undoTimeout)) })
 	if !t.ended {
@@ -224,11 +240,16 @@ func (t *table) End() error {
 	}
 	t.check()
 	err := t.drop()
+	t.unlock()
+	t.quietly(func() error { return t.db.conn.SetDeadline(time.Time{}) })
+	return err
+}
+
+// unlock frees the lock against other loads.
+func (t *table) unlock() {
 	t.quietly(func() error {
 		return t.db.conn.Exec(context.Background(), "DO RELEASE_LOCK('"+t.lockName()+"')")
 	})
-	t.quietly(func() error { return t.db.conn.SetDeadline(time.Time{}) })
-	return err
 }
 
 // quietly closes the connection if a step fails.

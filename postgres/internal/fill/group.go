@@ -22,7 +22,8 @@ type group struct {
 	plans []*plan
 	keys  groupKeys
 
-	records []record // of the ledger, which gets them at the end
+	records []record     // of the ledger, which gets them at the end
+	outside []outsideKey // of other tables, if new tables take the places of those of the group
 }
 
 // PlanGroup says what Group would do.
@@ -34,6 +35,12 @@ func (db *DB) PlanGroup(ctx context.Context, tables []sink.Member) (sink.GroupPl
 	g, err := db.lookAtGroup(ctx, tables)
 	if err != nil {
 		return sink.GroupPlan{}, err
+	}
+	if g.swapsTables() {
+		if err := g.lookAtSwap(); err != nil {
+			return sink.GroupPlan{}, err
+		}
+		return sink.GroupPlan{Order: g.keys.order, Steps: g.swapSteps()}, nil
 	}
 	if err := g.look(); err != nil {
 		return sink.GroupPlan{}, err
@@ -90,9 +97,6 @@ func (db *DB) lookAtGroup(ctx context.Context, tables []sink.Member) (*group, er
 	tables, err := sink.CheckGroup(tables)
 	if err != nil {
 		return nil, err
-	}
-	if tables[0].Filling.Existing == sink.Swap {
-		return nil, fmt.Errorf("postgres: tables cannot be swapped together: %w", errors.ErrUnsupported)
 	}
 	if err := db.begin(ctx, tables[0].Filling); err != nil {
 		return nil, err
@@ -173,6 +177,9 @@ func namesOf(plans []*plan, name func(t *target) string) string {
 }
 
 func (g *group) lockSQL() string {
+	if g.swapsTables() {
+		return "LOCK TABLE " + sqlOf(g.olds()) + " IN " + g.plans[0].lockMode() + " MODE"
+	}
 	existing := g.existing()
 	if len(existing) == 0 {
 		return ""
@@ -191,6 +198,9 @@ func (g *group) truncateSQL() string {
 
 // begin locks the tables and makes them ready for their rows.
 func (g *group) begin() error {
+	if g.swapsTables() {
+		return g.beginSwap()
+	}
 	s := g.db.session
 	if sql := g.lockSQL(); sql != "" {
 		if err := s.exec(g.ctx, sql); err != nil {
@@ -263,7 +273,7 @@ func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
 		if p.Create != nil {
 			return t.create(g.db.session)
 		}
-		t.whole = len(p.loaded) == 0 && p.Existing != sink.Append
+		t.whole = p.swap != nil || len(p.loaded) == 0 && p.Existing != sink.Append
 		return nil
 	})
 	if err != nil {
@@ -279,9 +289,21 @@ func (g *group) CommitTables() error {
 	if err := g.runAll(append([]string{"SET CONSTRAINTS ALL IMMEDIATE"}, g.keys.restoreSQL()...)); err != nil {
 		return err
 	}
+	if g.swapsTables() {
+		if err := g.commitSwap(); err != nil {
+			return err
+		}
+	}
 	if len(g.records) > 0 {
 		if err := s.record(g.ctx, g.plans[0].Ledger, g.records...); err != nil {
 			return err
+		}
+		for _, p := range g.plans {
+			if p.swap != nil {
+				if err := s.moveLedger(g.ctx, p); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	if err := s.writes(g.ctx); err != nil {
@@ -311,7 +333,7 @@ func (g *group) tableOf(err error) *target {
 	if refused, is := errors.AsType[*pgconn.PgError](err); is {
 		named := quote(refused.SchemaName) + "." + quote(refused.TableName)
 		for _, p := range g.plans {
-			if p.target.sql == named {
+			if p.target.sql == named || p.swap != nil && p.swap.old.sql == named {
 				return p.target
 			}
 		}

@@ -28,7 +28,7 @@ type swap struct {
 // planSwap decides how a table is swapped.
 func (s *session) planSwap(ctx context.Context, p *plan) (err error) {
 	old := p.target
-	if err := s.hinders(ctx, old); err != nil {
+	if err := s.hinders(ctx, old, p.Grouped); err != nil {
 		return err
 	}
 	p.swap = &swap{old: old, mark: markOf(old), alone: p.wanted == 1 && !p.EachPart}
@@ -36,7 +36,7 @@ func (s *session) planSwap(ctx context.Context, p *plan) (err error) {
 		p.swap.mark += ": load " + p.Ledger.Load
 	}
 	p.target = p.swap.into()
-	p.swap.planned, err = s.swapStatements(ctx, old, p.swap.newName(), "0")
+	p.swap.planned, err = s.swapStatements(ctx, p, "0")
 	return err
 }
 
@@ -49,7 +49,7 @@ func (p *plan) swapSteps() []string {
 	steps = append(steps, lockSQL(p.swap.old, p.lockMode()))
 	steps = append(steps, p.swap.planned[swapBefore]...)
 	steps = append(steps, p.copySQL())
-	for _, at := range []string{swapRows, swapLocked, swapNamed} {
+	for _, at := range swapOrder {
 		steps = append(steps, p.swap.planned[at]...)
 	}
 	return append(steps, "COMMIT")
@@ -77,7 +77,7 @@ func (t *table) beginSwap() error {
 		return err
 	}
 	// Before the lock, it could still change.
-	if err := s.hinders(t.ctx, old); err != nil {
+	if err := s.hinders(t.ctx, old, false); err != nil {
 		return err
 	}
 	if t.swap.alone {
@@ -120,11 +120,11 @@ func (t *table) beginAlone() error {
 func (t *table) makeNew(s *session) error {
 	old := t.swap.old
 	left, mark, err := s.leftBy(t.ctx, t.target)
+	if err == nil {
+		err = t.checkLeftover(left, mark)
+	}
 	if err != nil {
 		return err
-	}
-	if left != "" && !strings.HasPrefix(mark, markOf(old)) {
-		return fmt.Errorf("postgres: table %s: the table %s is in the way: rename it", old.sql, t.target.sql)
 	}
 	ofLoad := t.swap.mark
 	definition, err := s.definition(t.ctx, old)
@@ -152,6 +152,14 @@ func (t *table) makeNew(s *session) error {
 		}
 	}
 	return t.makeAnew(s, left != "")
+}
+
+// checkLeftover fails if the table of the name of the new one is not what an earlier load has left.
+func (t *table) checkLeftover(left, mark string) error {
+	if old := t.swap.old; left != "" && !strings.HasPrefix(mark, markOf(old)) {
+		return fmt.Errorf("postgres: table %s: the table %s is in the way: rename it", old.sql, t.target.sql)
+	}
+	return nil
 }
 
 // definedAs precedes the hash of the old table's definition in the comment of the new one.
@@ -188,7 +196,7 @@ func (t *table) makeAnew(s *session, left bool) error {
 			return s.failed(t.ctx, "removing table "+t.target.sql+", which an earlier load has left", err)
 		}
 	}
-	statements, err := s.swapStatements(t.ctx, t.swap.old, t.swap.newName(), "0")
+	statements, err := s.swapStatements(t.ctx, t.plan, "0")
 	if err != nil {
 		return err
 	}
@@ -204,7 +212,7 @@ func (t *table) makeAnew(s *session, left bool) error {
 		return err
 	}
 	// Others can see the table while several loaders fill it, so nobody else gets the rights that are given by default.
-	if statements, err = s.swapStatements(t.ctx, t.swap.old, t.swap.newName(), t.target.oid); err != nil {
+	if statements, err = s.swapStatements(t.ctx, t.plan, t.target.oid); err != nil {
 		return err
 	}
 	if err := s.runAll(t.ctx, t.target, statements[swapMade]); err != nil {
@@ -241,11 +249,11 @@ func (t *table) commitSwap() error {
 			return err
 		}
 	}
-	statements, err := s.swapStatements(t.ctx, t.swap.old, t.swap.newName(), t.target.oid)
+	statements, err := s.swapStatements(t.ctx, t.plan, t.target.oid)
 	if err != nil {
 		return err
 	}
-	if err := t.runSwap(statements); err != nil {
+	if err := t.runSwap(statements, swapOrder...); err != nil {
 		return err
 	}
 	if t.Ledger != nil {
@@ -263,11 +271,14 @@ func (t *table) commitSwap() error {
 	return nil
 }
 
-// runSwap runs the statements that come after the rows.
-func (t *table) runSwap(statements map[string][]string) error {
+// swapOrder are the times of statements after the rows of a table that is swapped by itself, in order.
+var swapOrder = []string{swapRows, swapKeys, swapLocked, swapDropped, swapNamed, swapDetails}
+
+// runSwap runs the statements of some times, in order.
+func (t *table) runSwap(statements map[string][]string, times ...string) error {
 	s := t.db.session
 	users := "{}"
-	for _, at := range []string{swapRows, swapLocked, swapNamed} {
+	for _, at := range times {
 		if at == swapLocked {
 			var err error
 			if users, err = s.one(t.ctx, usersSQL, t.swap.old.oid); err != nil {

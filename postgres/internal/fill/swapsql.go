@@ -3,12 +3,14 @@ package fill
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"culvert/sink"
 )
 
 // hindersSQL are the things that would not survive if another table took the place of $1, in the words of the server.
+// If $2 is true, foreign keys that refer to it do.
 const hindersSQL = `
 WITH t AS (SELECT c.*, n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1::oid),
 privileges AS (
@@ -23,7 +25,8 @@ WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid OR d.refclassi
 			OR d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = t.oid)
 			OR d.objid IN (SELECT oid FROM pg_class WHERE relkind = 'S') AND d.deptype IN ('a', 'i')
 		WHEN 'pg_constraint'::regclass THEN
-			d.objid IN (SELECT oid FROM pg_constraint WHERE conrelid = t.oid AND (contype <> 'f' OR confrelid <> t.oid))
+			d.objid IN (SELECT oid FROM pg_constraint
+				WHERE contype = 'f' AND $2::bool OR conrelid = t.oid AND (contype <> 'f' OR confrelid <> t.oid))
 		WHEN 'pg_attrdef'::regclass THEN d.objid IN (SELECT oid FROM pg_attrdef WHERE adrelid = t.oid)
 		WHEN 'pg_type'::regclass THEN d.deptype = 'i'
 		WHEN 'pg_statistic_ext'::regclass THEN d.objid IN (SELECT oid FROM pg_statistic_ext WHERE stxrelid = t.oid)
@@ -52,15 +55,18 @@ ORDER BY what`
 
 // The times at which a statement of swapSQL is run.
 const (
-	swapBefore = "1" // the rows are loaded
-	swapMade   = "2" // in the transaction that makes the new table, which exists
-	swapRows   = "3" // after the rows
-	swapLocked = "4" // before the old table is dropped, when nobody else reads it
-	swapNamed  = "5" // the new table has its name
+	swapBefore  = "1" // the rows are loaded
+	swapMade    = "2" // in the transaction that makes the new table, which exists
+	swapRows    = "3" // after the rows
+	swapLocked  = "4" // before the old table is dropped, when nobody else reads it
+	swapNamed   = "5" // that give the new table, and what it has, their names
+	swapKeys    = "6" // that add foreign keys: after the rows, or to tables of a group when all have their names
+	swapDetails = "7" // the new table has its name
+	swapDropped = "8" // that drops the old table
 )
 
 // swapSQL are the statements that make a table named $2 equal to $1, and have it take the place, with their time. $3
-// is the table of that name, or 0 if it does not exist yet.
+// is the table of that name, or 0 if it does not exist yet. Foreign keys are added to the table $4.
 const swapSQL = `
 WITH t AS (
 	SELECT c.*, n.nspname, format('%I.%I', n.nspname, c.relname) AS sql, format('%I.%I', n.nspname, $2::text) AS new
@@ -129,7 +135,7 @@ statements AS (
 				temporary, CASE contype WHEN 'p' THEN 'PRIMARY KEY' ELSE 'UNIQUE' END, temporary)
 				|| CASE WHEN condeferrable THEN ' DEFERRABLE' ELSE '' END
 				|| CASE WHEN condeferred THEN ' INITIALLY DEFERRED' ELSE '' END ELSE '' END)) AS parts (part, one)
-	UNION ALL SELECT 3, 100001, format('ALTER TABLE %s ADD CONSTRAINT %I ', t.new, conname)
+	UNION ALL SELECT 6, 0, format('ALTER TABLE %s ADD CONSTRAINT %I ', $4::text, conname)
 			|| pg_get_constraintdef(c.oid) FROM pg_constraint c, t WHERE conrelid = t.oid AND contype = 'f'
 	UNION ALL SELECT 2, 2, format('ALTER SEQUENCE %s AS %s', made.sql, q.seqtypid::regtype)
 		FROM sequences s JOIN made USING (attname) JOIN pg_sequence q ON q.seqrelid = s.oid WHERE s.deptype = 'i'
@@ -155,30 +161,30 @@ statements AS (
 			WHERE (o.last_value::numeric - n.last_value::numeric) * (%s)::numeric >= 0::numeric',
 			made.sql, s.sql, made.sql, q.seqincrement)
 		FROM sequences s JOIN made USING (attname) JOIN pg_sequence q ON q.seqrelid = s.oid WHERE s.deptype = 'i'
-	UNION ALL SELECT 4, 4, 'DROP TABLE ' || sql FROM t
+	UNION ALL SELECT 8, 0, 'DROP TABLE ' || sql FROM t
 	UNION ALL SELECT 5, 0, format('ALTER TABLE %s RENAME TO %I', new, relname) FROM t
 	UNION ALL SELECT 5, 1, format('ALTER INDEX %I.%I RENAME TO %I', t.nspname, temporary, i.relname) FROM indexes i, t
 	UNION ALL SELECT 5, 1, format('ALTER SEQUENCE %s RENAME TO %I', made.sql, s.relname)
 		FROM sequences s JOIN made USING (attname) WHERE s.deptype = 'i'
-	UNION ALL SELECT 5, 2, format('COMMENT ON TABLE %s IS %s', sql,
+	UNION ALL SELECT 7, 2, format('COMMENT ON TABLE %s IS %s', sql,
 			coalesce(quote_literal(obj_description(oid, 'pg_class')), 'NULL')) FROM t
-	UNION ALL SELECT 5, 2, format('COMMENT ON INDEX %I.%I IS %L', t.nspname, i.relname, d.description)
+	UNION ALL SELECT 7, 2, format('COMMENT ON INDEX %I.%I IS %L', t.nspname, i.relname, d.description)
 		FROM indexes i JOIN pg_description d ON d.objoid = i.indexrelid AND d.classoid = 'pg_class'::regclass
 			AND d.objsubid = 0, t
-	UNION ALL SELECT 5, 2, format('COMMENT ON CONSTRAINT %I ON %s IS %L', c.conname, t.sql, d.description)
+	UNION ALL SELECT 7, 2, format('COMMENT ON CONSTRAINT %I ON %s IS %L', c.conname, t.sql, d.description)
 		FROM pg_constraint c JOIN t ON c.conrelid = t.oid
 		JOIN pg_description d ON d.objoid = c.oid AND d.classoid = 'pg_constraint'::regclass
-	UNION ALL SELECT 5, 2, format('COMMENT ON SEQUENCE %s IS %L', s.sql, d.description) FROM sequences s
+	UNION ALL SELECT 7, 2, format('COMMENT ON SEQUENCE %s IS %L', s.sql, d.description) FROM sequences s
 		JOIN pg_description d ON d.objoid = s.oid AND d.classoid = 'pg_class'::regclass WHERE s.deptype = 'i'
-	UNION ALL SELECT 5, 2, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', t.nspname, i.relname, a.attnum,
+	UNION ALL SELECT 7, 2, format('ALTER INDEX %I.%I ALTER COLUMN %s SET STATISTICS %s', t.nspname, i.relname, a.attnum,
 			a.attstattarget) FROM indexes i JOIN pg_attribute a ON a.attrelid = i.indexrelid AND a.attstattarget >= 0, t
-	UNION ALL SELECT 5, 2, format('ALTER TABLE %s CLUSTER ON %I', t.sql, i.relname) FROM indexes i, t
+	UNION ALL SELECT 7, 2, format('ALTER TABLE %s CLUSTER ON %I', t.sql, i.relname) FROM indexes i, t
 		WHERE i.indisclustered
-	UNION ALL SELECT 5, 2, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', t.sql, i.relname) FROM indexes i, t
+	UNION ALL SELECT 7, 2, format('ALTER TABLE %s REPLICA IDENTITY USING INDEX %I', t.sql, i.relname) FROM indexes i, t
 		WHERE i.indisreplident
-	UNION ALL SELECT 5, 2, 'ALTER TABLE ' || sql || ' REPLICA IDENTITY '
+	UNION ALL SELECT 7, 2, 'ALTER TABLE ' || sql || ' REPLICA IDENTITY '
 			|| CASE relreplident WHEN 'f' THEN 'FULL' ELSE 'NOTHING' END FROM t WHERE relreplident IN ('f', 'n')
-	UNION ALL SELECT 5, 3 + part, format(one, n.nspname, stxname, of)
+	UNION ALL SELECT 7, 3 + part, format(one, n.nspname, stxname, of)
 		FROM t JOIN pg_statistic_ext s ON stxrelid = t.oid JOIN pg_namespace n ON n.oid = stxnamespace, LATERAL (VALUES
 			(0, '%3$s', pg_get_statisticsobjdef(s.oid)),
 			(1, 'ALTER STATISTICS %I.%I SET STATISTICS %s', nullif(to_jsonb(s) ->> 'stxstattarget', '-1')),
@@ -202,12 +208,13 @@ WHERE refclassid = 'pg_class'::regclass AND refobjid = $1::oid AND deptype = 'i'
 UNION ALL SELECT concat_ws(' ', 4, relpersistence, relam, reltablespace, reloptions) FROM pg_class WHERE oid = $1::oid
 ORDER BY line`
 
-// hinders returns an error that names what would not survive a swap.
-func (s *session) hinders(ctx context.Context, old *target) error {
+// hinders returns an error that names what would not survive a swap. Foreign keys that refer to the table survive that
+// of a group.
+func (s *session) hinders(ctx context.Context, old *target, isGrouped bool) error {
 	if old.kind != "r" {
 		return fmt.Errorf("postgres: table %s: %w: its partitions", old.sql, sink.ErrSwap)
 	}
-	found, err := s.query(ctx, 1, hindersSQL, old.oid)
+	found, err := s.query(ctx, 1, hindersSQL, old.oid, strconv.FormatBool(isGrouped))
 	if err != nil {
 		return s.failed(ctx, "looking for what depends on table "+old.sql, err)
 	}
@@ -219,6 +226,9 @@ func (s *session) hinders(ctx context.Context, old *target) error {
 		names = append(names, string(row[0]))
 	}
 	lost := fmt.Errorf("postgres: table %s: %w: %s", old.sql, sink.ErrSwap, strings.Join(names, "; "))
+	if isGrouped {
+		return lost
+	}
 	if err := s.references(ctx, old); err != nil {
 		return fmt.Errorf("%w; %w", lost, err)
 	}
@@ -226,8 +236,13 @@ func (s *session) hinders(ctx context.Context, old *target) error {
 }
 
 // swapStatements returns the statements that have a table take the place of another, by their time.
-func (s *session) swapStatements(ctx context.Context, old *target, name, oid string) (map[string][]string, error) {
-	found, err := s.query(ctx, 2, swapSQL, old.oid, name, oid)
+func (s *session) swapStatements(ctx context.Context, p *plan, oid string) (map[string][]string, error) {
+	old, name := p.swap.old, p.swap.newName()
+	referring := p.target.sql
+	if p.Grouped {
+		referring = old.sql // when the new one has its name
+	}
+	found, err := s.query(ctx, 2, swapSQL, old.oid, name, oid, referring)
 	if err != nil {
 		return nil, s.failed(ctx, "reading the definition of table "+old.sql, err)
 	}

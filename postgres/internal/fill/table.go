@@ -256,7 +256,7 @@ func (t *table) Name() string { return t.target.name() }
 
 // CommitRows commits the rows of all loaders.
 func (t *table) CommitRows() error {
-	if t.swap != nil {
+	if t.swap != nil && !t.Grouped {
 		return t.commitSwap()
 	}
 	if t.EachPart {

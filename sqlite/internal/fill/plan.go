@@ -35,6 +35,11 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (_ sink.Pla
 		}
 		finish(stmt)
 	}
+	if f.Grouped && t.filling.Create == nil {
+		if t.plan.Refers, t.plan.Referred, err = t.links(); err != nil {
+			return sink.Plan{}, err
+		}
+	}
 	t.plan.Steps = slices.Concat([]string{beginSQL}, t.before, []string{t.insert}, t.after(), []string{commitSQL})
 	return t.plan, nil
 }

@@ -549,7 +549,8 @@ func TestSink(t *testing.T) {
 			}
 			return src
 		},
-		Exec: func(t *testing.T, sql string) { execute(t, path, sql) },
+		Exec:   func(t *testing.T, sql string) { execute(t, path, sql) },
+		Groups: true, KeysFirst: true,
 		Changes: []sinktest.Change{
 			{Type: "INTEGER", Kind: source.Text, Value: " 7"},
 			{Type: "NUMERIC", Kind: source.Text, Value: "12.50"},

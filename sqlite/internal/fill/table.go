@@ -40,9 +40,12 @@ type table struct {
 	version  string   // of the file, which the commits of others change
 	before   []string // the statements before the rows
 	dangling danglers // of other tables, before the filling
-	clear    bool     // the existing rows are removed
-	empty    bool     // the table had no rows when the transaction began
-	loader   *loader
+
+	ownDangling danglers // of the table itself, by the table that a key refers to
+
+	clear  bool // the existing rows are removed
+	empty  bool // the table had no rows when the transaction began
+	loader *loader
 }
 
 // Table begins to fill a table, and takes the lock of the database for writing.
@@ -78,9 +81,15 @@ func (t *table) begin() error {
 	if err := t.runAll(t.before); err != nil {
 		return err
 	}
+	return t.beginRows()
+}
+
+// beginRows makes the loader.
+func (t *table) beginRows() error {
 	l := &loader{table: t, group: t.group(), grammars: t.grammars()}
 	t.loader = l
 	l.Join(&t.TableState, l)
+	var err error
 	if l.stmt, _, err = t.db.conn.Prepare(t.insert); err == nil && l.group > 1 {
 		l.several, _, err = t.db.conn.Prepare(t.statement(l.group))
 	}
@@ -117,12 +126,17 @@ func (t *table) checkLedger() error {
 
 // look looks at the rows and the ledger, and plans the steps.
 func (t *table) look() error {
+	err := t.decide()
+	if err == nil {
+		t.prepare()
+	}
+	return err
+}
+
+// decide decides what becomes of the rows that the table has.
+func (t *table) decide() error {
 	if t.filling.Create != nil {
-		t.empty, t.clear = true, true // a ledger may still have parts of a table that was dropped
-		t.before = append(t.before, t.filling.Create.Create)
-		if t.filling.Ledger != nil {
-			t.before = append(t.before, t.ledgerSteps()...)
-		}
+		t.clear = true // a ledger may still have parts of a table that was dropped
 		return nil
 	}
 	var err error
@@ -133,17 +147,23 @@ func (t *table) look() error {
 	if err == nil {
 		t.loaded, t.clear, err = target.Look(t.filling, counted{t})
 	}
-	if err != nil {
-		return err
-	}
+	return err
+}
+
+// prepare plans the statements before the rows.
+func (t *table) prepare() {
 	t.empty = t.plan.Rows == 0 || t.clear
-	if t.clear {
-		t.before = append(t.before, "DELETE FROM "+t.sql)
+	switch {
+	case t.filling.Create != nil:
+		t.before = []string{t.filling.Create.Create}
+	case t.clear:
+		t.before = []string{"DELETE FROM " + t.sql}
+	default:
+		t.before = nil
 	}
 	if t.filling.Ledger != nil {
 		t.before = append(t.before, t.ledgerSteps()...)
 	}
-	return nil
 }
 
 // Columns describes the values of the rows.
@@ -158,16 +178,19 @@ func (t *table) Loaded() []sink.Part { return t.loaded }
 // Name is the name of the table.
 func (t *table) Name() string { return t.name }
 
-// CommitRows commits the transaction. In the usual journal mode it waits for others that are reading.
+// CommitRows commits the transaction, unless it is that of a group. In the usual journal mode it waits for others that
+// are reading.
 func (t *table) CommitRows() (err error) {
 	defer t.db.catch(&err)
 	if err := t.ended(); err != nil {
 		return err
 	}
-	if err := t.checkForeignKeys(); err != nil {
-		return err
+	if !t.filling.Grouped {
+		if err := t.checkForeignKeys(); err != nil {
+			return err
+		}
 	}
-	if err := t.runAll(t.after()); err != nil {
+	if err := t.runAll(t.after()); err != nil || t.filling.Grouped {
 		return err
 	}
 	return t.db.exec(t.ctx, commitSQL)
@@ -179,11 +202,18 @@ func (t *table) End() (err error) {
 	if t.loader != nil {
 		t.loader.finish()
 	}
-	if t.db.spent != nil || t.db.conn.GetAutocommit() {
+	if t.filling.Grouped {
+		return nil // the group undoes it
+	}
+	return t.db.rollback()
+}
+
+func (db *DB) rollback() error {
+	if db.spent != nil || db.conn.GetAutocommit() {
 		return nil
 	}
-	t.db.conn.SetInterrupt(context.Background())
-	return t.db.exec(context.Background(), "ROLLBACK")
+	db.conn.SetInterrupt(context.Background())
+	return db.exec(context.Background(), "ROLLBACK")
 }
 
 // ended returns an error if SQLite has ended the transaction by itself, as it does when the disk is full or fails.
