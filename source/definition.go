@@ -149,7 +149,7 @@ type Constraint struct {
 	Columns []string `json:"columns,omitempty"`
 
 	// Definition follows ALTER TABLE … ADD CONSTRAINT name, or only ADD without a name, such as "CHECK (price > 0)". It
-	// is "" if only Create has it, as in SQLite.
+	// is "" if only Create has it, as in SQLite, but for foreign keys.
 	Definition string `json:"definition,omitempty"`
 }
 

@@ -41,6 +41,12 @@ func (db *MariaDBDatabase) Exec(tb testing.TB, sql string) {
 	db.Server.query(tb, db.Name, sql)
 }
 
+// Try is Exec for statements that the server may refuse.
+func (db *MariaDBDatabase) Try(sql string) error {
+	_, err := db.Server.rows(db.Name, sql)
+	return err
+}
+
 // Query runs an SQL statement and returns its rows as text, with NULL as "".
 func (db *MariaDBDatabase) Query(tb testing.TB, sql string) [][]string {
 	tb.Helper()

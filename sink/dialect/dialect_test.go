@@ -96,6 +96,16 @@ func TestTypes(t *testing.T) {
 		{source.MariaDB, source.PostgreSQL, "point", "-"},
 		{source.SQLite, source.PostgreSQL, "Varchar ( 20 )", "varchar(20)"},
 		{source.SQLite, source.PostgreSQL, "decimal(10)", "numeric"},
+		{source.SQLite, source.PostgreSQL, "datetime(6)", "timestamp"},
+		{source.SQLite, source.MySQL, "integer unsigned", "bigint"},
+		{source.SQLite, source.PostgreSQL, "INT(11)", "bigint"},
+		{source.SQLite, source.PostgreSQL, "VARYING CHARACTER(5)", "varchar(5)"},
+		{source.SQLite, source.PostgreSQL, "NATIVE CHARACTER", "text"},
+		{source.SQLite, source.MySQL, "text(100)", "longtext"},
+		{source.SQLite, source.PostgreSQL, "long blob", "bytea"},
+		{source.SQLite, source.PostgreSQL, "floating", "double precision"},
+		{source.SQLite, source.PostgreSQL, "string", "-"},
+		{source.SQLite, source.PostgreSQL, "money", "-"},
 		{source.SQLite, source.PostgreSQL, "", "-"},
 	} {
 		expectType(t, test.from, test.to, test.name, test.want)
@@ -135,7 +145,7 @@ var orders = &source.Definition{
 
 func TestTranslate(t *testing.T) {
 	common := []string{
-		`the collation pg_catalog."C" of column "title"`, `the default now() of column "at"`,
+		`the collation pg_catalog."C" of column "title"`,
 		`the generated column "twice"`, `the check "orders_check"`, `the foreign key "orders_fkey"`,
 		`the index "by_code"`, `the index "by_lower"`, `the numbering of column "other"`,
 	}
@@ -146,15 +156,17 @@ func TestTranslate(t *testing.T) {
 		source.SQLite: {
 			`CREATE TABLE "orders" ("id" INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, "other" INTEGER, ` +
 				`"title" TEXT NOT NULL DEFAULT 'it''s', "price" NUMERIC(10,2) DEFAULT '-1', ` +
-				`"paid" BOOLEAN DEFAULT 0, "at" TIMESTAMP, "code" VARCHAR(8), UNIQUE ("code", "price"))`,
+				`"paid" BOOLEAN DEFAULT 0, ` +
+				`"at" TIMESTAMP DEFAULT (datetime('now', 'localtime')), "code" VARCHAR(8), UNIQUE ("code", "price"))`,
 			`CREATE INDEX "by_price" ON "orders" ("price")`,
 			append(slices.Insert(slices.Clone(common), 1, `the comment of column "title"`),
 				`the comment "all 'orders'"`),
 		},
 		source.MariaDB: {
-			"CREATE TABLE `orders` (\n  `id` bigint NOT NULL AUTO_INCREMENT,\n  `other` bigint,\n" +
+			"CREATE TABLE `orders` (\n  `id` int NOT NULL AUTO_INCREMENT,\n  `other` bigint,\n" +
 				"  `title` longtext NOT NULL DEFAULT ('it''s') COMMENT 'its ''title''',\n" +
-				"  `price` decimal(10,2) DEFAULT '-1',\n  `paid` tinyint(1) DEFAULT 0,\n  `at` datetime(3),\n" +
+				"  `price` decimal(10,2) DEFAULT '-1',\n  `paid` tinyint(1) DEFAULT 0,\n  " +
+				"`at` datetime(3) DEFAULT CURRENT_TIMESTAMP(3),\n" +
 				"  `code` varchar(8),\n  PRIMARY KEY (`id`),\n" +
 				"  KEY `by_price` (`price`),\n  UNIQUE (`code`, `price`)\n) AUTO_INCREMENT=42 " +
 				"DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin COMMENT='all ''orders'''",
@@ -181,9 +193,12 @@ func TestTranslate(t *testing.T) {
 // TestClausesOfSQLite names clauses that only the statement of a table of SQLite has.
 func TestClausesOfSQLite(t *testing.T) {
 	for create, want := range map[string]string{
-		"CREATE TABLE t (a INT UNIQUE ON CONFLICT REPLACE)": `ON CONFLICT, if a constraint of "t" has it`,
-		"CREATE TABLE t (a INT, CHECK (a > 0))":             `checks and foreign keys, if "t" has any`,
-		"CREATE TABLE t (a INT)":                            "",
+		"CREATE TABLE t (a INT UNIQUE ON CONFLICT REPLACE)":     `ON CONFLICT, if a constraint of "t" has it`,
+		"CREATE TABLE t (a INT, CHECK (a > 0))":                 "",
+		"CREATE TABLE t (a INT CHECK (a % 2 = 0))":              `checks, if "t" has any`,
+		"CREATE TABLE t (a INT, CONSTRAINT odd CHECK (odd(a)))": "a check odd",
+		"CREATE TABLE t (a INT CHECK (a > 0)) -- CHECK":         `checks, if "t" has any`,
+		"CREATE TABLE t (a INT)":                                "",
 	} {
 		d := &source.Definition{
 			Dialect: source.SQLite, Name: "t", Create: create,
@@ -207,7 +222,23 @@ func TestDefaults(t *testing.T) {
 		{source.MySQL, "int", "'7'", "'7'"},
 		{source.MariaDB, "varchar(9)", `'it\'s'`, ""},
 		{source.MariaDB, "varchar(9)", `'it''s'`, `'it''s'`},
-		{source.MariaDB, "timestamp", "current_timestamp()", ""},
+		{source.MariaDB, "timestamp", "current_timestamp()", "CURRENT_TIMESTAMP"},
+		{source.MariaDB, "datetime(6)", "current_timestamp(6)", "LOCALTIMESTAMP"},
+		{source.MariaDB, "datetime", "(utc_timestamp())", ""},
+		{source.MySQL, "datetime", "utc_timestamp()", "(CURRENT_TIMESTAMP AT TIME ZONE 'UTC')"},
+		{source.MariaDB, "date", "curdate()", "CURRENT_DATE"},
+		{source.MariaDB, "varchar(20)", "current_timestamp()", ""},
+		{source.SQLite, "DATETIME", "CURRENT_TIMESTAMP", "(CURRENT_TIMESTAMP AT TIME ZONE 'UTC')"},
+		{source.SQLite, "TIMESTAMPTZ", "CURRENT_TIMESTAMP", "CURRENT_TIMESTAMP"},
+		{source.SQLite, "DATE", "CURRENT_DATE", "((CURRENT_TIMESTAMP AT TIME ZONE 'UTC')::date)"},
+		{source.SQLite, "DATE", "CURRENT_TIMESTAMP", ""},
+		{source.SQLite, "TIME", "CURRENT_TIME", ""},
+		{source.PostgreSQL, "date", "CURRENT_DATE", "(date('now', 'localtime'))"},
+		{
+			source.PostgreSQL, "timestamp with time zone", "CURRENT_TIMESTAMP(3)",
+			"(strftime('%Y-%m-%d %H:%M:%f+00', 'now'))",
+		},
+		{source.PostgreSQL, "timestamp without time zone", "(now() AT TIME ZONE 'utc'::text)", "CURRENT_TIMESTAMP"},
 		{source.MariaDB, "bit(1)", "b'0'", ""},
 		{source.MariaDB, "date", "'2024-02-29'", "'2024-02-29'"},
 		{source.MariaDB, "date", "'0000-00-00'", ""},
@@ -313,7 +344,7 @@ func TestNumbering(t *testing.T) {
 		{
 			source.MariaDB, source.SQLite, "bigint(20) unsigned",
 			source.Sequence{Options: "AUTO_INCREMENT=18446744073709551615"},
-			"", false, `("c", PRIMARY KEY`,
+			"", false, `("c", CHECK ("c" >= 0), PRIMARY KEY`,
 		},
 		{source.MariaDB, source.PostgreSQL, "int(10) unsigned", source.Sequence{}, "bigint", true, ""},
 		{source.MariaDB, source.PostgreSQL, "double", source.Sequence{}, "double precision", false, ""},
@@ -324,6 +355,8 @@ func TestNumbering(t *testing.T) {
 			"bigint", true,
 			"AUTO_INCREMENT=9223372036854775808 ",
 		},
+		{source.PostgreSQL, source.MySQL, "integer", source.Sequence{}, "int", true, ""},
+		{source.SQLite, source.MySQL, "INTEGER", source.Sequence{}, "bigint", true, ""},
 	} {
 		test.sequence.Column = "c"
 		d := &source.Definition{
@@ -347,11 +380,11 @@ func TestNumbering(t *testing.T) {
 
 func TestRefused(t *testing.T) {
 	text := &source.Definition{
-		Dialect: source.PostgreSQL, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: "text"}},
+		Dialect: source.PostgreSQL, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: "bytea"}},
 		Constraints: []source.Constraint{{Kind: source.PrimaryKey, Columns: []string{"c"}}},
 	}
 	if _, _, err := dialect.Translate(text, source.MySQL); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("a primary key of texts: %v", err)
+		t.Errorf("a primary key of bytes: %v", err)
 	}
 	if _, _, err := dialect.Translate(text, "other"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("another system: %v", err)

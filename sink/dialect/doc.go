@@ -106,9 +106,10 @@
 // fraction, are numbers, which lose no digit. All values of the others are text, with all their digits, since a number
 // would be rounded; text is compared and sorted character by character, so cast it: max(CAST(price AS REAL)). NaN is
 // text in any case. A bigint unsigned is a number up to 9223372036854775807, and text beyond, which SQLite takes for
-// larger than any number. MySQL has decimal numbers of up to 65 digits, 30 of them after the point; its char has
-// up to 255 characters, and its varchar up to 16383; longer ones are longtext. The longest bit of MySQL with an equal
-// is bit(63). The width of integers, ZEROFILL, and UNSIGNED of other numbers are left out.
+// larger than any number. MySQL has decimal numbers of up to 65 digits, 30 of them after the point; its char has up to
+// 255 characters, and its varchar up to 16383; longer ones are longtext. The longest bit of MySQL with an equal is
+// bit(63). The width of integers and ZEROFILL are left out. A type of SQLite that is not listed has the equals of the
+// same type without what is in parentheses, or else of its affinity, if a word gives it one.
 //
 // The types are those of columns. SQLite stores values of any type in them. MySQL stores dates such as 0000-00-00, and
 // no timestamps after 2038. Rows with values that the other database refuses cannot be loaded.
@@ -121,17 +122,28 @@
 // # What else is translated
 //
 //   - NOT NULL, and the primary key, unique constraints and indexes of whole columns
-//   - defaults that are numbers, texts or booleans, and dates and times that both systems have
+//   - defaults that are numbers, texts or booleans, and dates and times that both systems have, and the time at which a
+//     row is added: by the clock of the session, or in UTC as CURRENT_TIMESTAMP of SQLite
+//   - foreign keys, to the table of the same name in the schema where the table is made, with what is done when the row
+//     changes that they refer to. MySQL has none that are deferred, and no SET DEFAULT
+//   - checks that compare numbers, ask whether texts are equal, count the characters of a text, or are about NULL,
+//     combined by AND, OR and NOT. Whether texts are equal is left to the other system only if no collation decides it
+//   - UNSIGNED and the values of ENUM, as checks. MySQL and MariaDB have no checks of columns that they number or
+//     that a foreign key changes
 //   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
 //     number, if the other system can number the rows in that column. It becomes a bigint, even if it is a bigint
 //     unsigned, unless that has come to numbers that a bigint cannot hold
 //   - the comments of the table and of its columns, except in SQLite
 //
+// A key of MySQL cannot have texts without a limit, so such columns of primary and foreign keys become varchar, of 768
+// characters if they are alone, and a load refuses longer values. Other indexes have the beginnings of such texts, and
+// unique ones only in MariaDB.
+//
 // A table or column whose name the other system cannot have is refused: PostgreSQL cuts names after 63 bytes, and MySQL
 // has up to 64 characters, none of them beyond U+FFFF. So is a column whose name differs from another one only in
 // letter case, except in PostgreSQL. An index with such a name gets another one.
 //
-// Translate returns what is left out, by its name: other defaults, indexes, collations and comments, generated columns,
-// checks, foreign keys, the values of enum and set, each other clause that the source has found, such as PARTITION BY,
-// and what the definition lacks.
+// Translate returns what is left out, by its name: other defaults, checks, indexes, collations and comments, generated
+// columns, foreign keys that say more, the values of SET, each other clause that the source has found, such as
+// PARTITION BY or ON UPDATE, and what the definition lacks.
 package dialect

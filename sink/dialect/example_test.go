@@ -15,6 +15,7 @@ func ExampleTranslate() {
 			{Name: "id", Type: "bigint", NotNull: true, Identity: source.Always},
 			{Name: "price", Type: "numeric(10,2)", Default: "0.00"},
 			{Name: "placed", Type: "date", Default: "CURRENT_DATE"},
+			{Name: "code", Type: "text", Default: "lower('A'::text)"},
 		},
 		Constraints: []source.Constraint{{Kind: source.PrimaryKey, Columns: []string{"id"}}},
 	}
@@ -28,6 +29,8 @@ func ExampleTranslate() {
 	// Output:
 	// CREATE TABLE "orders" ("id" INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL,
 	// "price" NUMERIC(10,2) DEFAULT 0.00,
-	// "placed" DATE)
-	// [the default CURRENT_DATE of column "placed"]
+	// "placed" DATE DEFAULT (date('now',
+	// 'localtime')),
+	// "code" TEXT)
+	// [the default lower('A'::text) of column "code"]
 }

@@ -32,7 +32,7 @@ func (t *translation) sqlite() string {
 	}
 	for _, c := range t.result.Constraints {
 		if c.Kind != source.PrimaryKey || !slices.Equal(c.Columns, []string{numbered}) {
-			clauses = append(clauses, c.Definition)
+			clauses = append(clauses, t.constraintSQL(c))
 		}
 	}
 	return "CREATE TABLE " + quote(t.to, t.result.Name) + " (" + strings.Join(clauses, ", ") + ")"
@@ -52,12 +52,15 @@ func (t *translation) mysql() string {
 		}
 		clauses = append(clauses, clause)
 	}
-	var unnamed []string // last, since the server gives them names that no key before them has
+	var unnamed, last []string // since the server gives keys names that no key before them has
 	for _, c := range t.result.Constraints {
-		if c.Kind == source.PrimaryKey {
+		switch c.Kind {
+		case source.PrimaryKey:
 			clauses = append(clauses, c.Definition)
-		} else {
+		case source.Unique:
 			unnamed = append(unnamed, c.Definition)
+		default:
+			last = append(last, t.constraintSQL(c))
 		}
 	}
 	for _, i := range t.result.Indexes {
@@ -67,7 +70,7 @@ func (t *translation) mysql() string {
 			clauses = append(clauses, i.Definition)
 		}
 	}
-	clauses = append(clauses, unnamed...)
+	clauses = slices.Concat(clauses, unnamed, last)
 	sql := "CREATE TABLE " + quote(t.to, t.result.Name) + " (\n  " + strings.Join(clauses, ",\n  ") + "\n)"
 	for _, s := range t.result.Sequences {
 		if s.Last != nil {
@@ -83,6 +86,14 @@ func (t *translation) mysql() string {
 		sql += " COMMENT=" + text(t.result.Comment)
 	}
 	return sql
+}
+
+// constraintSQL is a clause of the statement that makes the table.
+func (t *translation) constraintSQL(c source.Constraint) string {
+	if c.Name == "" {
+		return c.Definition
+	}
+	return "CONSTRAINT " + quote(t.to, c.Name) + " " + c.Definition
 }
 
 // options are what follows the type of a column.

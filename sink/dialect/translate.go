@@ -28,6 +28,9 @@ func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []s
 		from: d, to: to,
 		result: &source.Definition{Dialect: to, Schema: d.Schema, Name: d.Name},
 	}
+	if to.Family() == source.MySQL {
+		t.short = t.shortTexts()
+	}
 	for _, c := range d.Columns {
 		if err := t.column(c); err != nil {
 			return nil, nil, err
@@ -53,6 +56,7 @@ func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []s
 	case source.SQLite:
 		t.result.Create = t.sqlite()
 	case source.MySQL:
+		t.withoutChecks()
 		t.result.Create = t.mysql()
 	}
 	return t.result, t.leftOut, nil
@@ -72,6 +76,8 @@ type translation struct {
 	from, result *source.Definition
 	to           source.Dialect
 	leftOut      []string
+	short        map[string]int      // columns that get a limit, in characters
+	checked      map[string][]string // the columns of each check
 }
 
 func (t *translation) leave(format string, args ...any) {
@@ -93,16 +99,12 @@ func (t *translation) column(c source.ColumnDefinition) error {
 	if !found {
 		return &TypeError{Table: t.from.Name, Column: c.Name, Type: c.Type, To: t.to}
 	}
-	made := source.ColumnDefinition{Name: c.Name, Type: name, NotNull: c.NotNull}
-	listed, _ := key(t.from.Dialect, c.Type)
-	if t.from.Dialect != source.PostgreSQL && (listed == "enum" || listed == "set") {
-		t.leave("the values of %s of column %q", c.Type, c.Name)
+	if characters := t.short[c.Name]; characters > 0 {
+		name = fmt.Sprintf("varchar(%d)", characters)
 	}
+	made := source.ColumnDefinition{Name: c.Name, Type: name, NotNull: c.NotNull}
 	if c.Collation != "" {
 		t.leave("the collation %s of column %q", c.Collation, c.Name)
-	}
-	for _, clause := range c.Others {
-		t.leave("%s of column %q", sink.Shorten(clause), c.Name)
 	}
 	switch {
 	case c.Comment == "":
@@ -117,14 +119,18 @@ func (t *translation) column(c source.ColumnDefinition) error {
 	case c.Default != "":
 		value, plain := literalOf(t.from.Dialect, c.Default)
 		sql, fits := value.sql(t.to, name)
+		now, isNow := t.now(c, name)
 		switch {
 		case plain && fits:
 			made.Default = sql
+		case isNow:
+			made.Default = now
 		case !plain || value.kind != null:
 			t.leave("the default %s of column %q", c.Default, c.Name)
 		}
 	}
 	t.result.Columns = append(t.result.Columns, made)
+	t.checksOf(c, name)
 	return nil
 }
 
@@ -132,6 +138,15 @@ func (t *translation) constraint(c source.Constraint) error {
 	named := fmt.Sprintf("the %s", c.Kind)
 	if c.Name != "" {
 		named += fmt.Sprintf(" %q", c.Name)
+	}
+	switch c.Kind {
+	case source.ForeignKey:
+		t.foreignKey(c, named)
+		return nil
+	case source.Check:
+		if t.check(c.Name, c.Definition) {
+			return nil
+		}
 	}
 	if c.Kind != source.PrimaryKey && c.Kind != source.Unique || !t.has(c.Columns) {
 		if len(c.Columns) > 0 && c.Name == "" {
@@ -231,13 +246,17 @@ func (t *translation) isOrdinary(i source.Index) bool {
 }
 
 func (t *translation) index(i source.Index) {
-	kind := source.Constraint{Columns: i.Columns}
-	if !t.isOrdinary(i) || t.unindexed(kind) != nil {
+	long := t.isOrdinary(i) && t.unindexed(source.Constraint{Columns: i.Columns}) != nil
+	isJSON := func(name string) bool { return t.find(name).Type == "json" }
+	if !t.isOrdinary(i) || long && (i.Unique || len(i.Columns) > 3 || slices.ContainsFunc(i.Columns, isJSON)) {
 		t.leave("the index %q", i.Name)
 		return
 	}
 	made := source.Index{Name: i.Name, Unique: i.Unique, Columns: i.Columns}
 	columns := " (" + quoted(t.to, i.Columns) + ")"
+	if long {
+		made.Columns, columns = nil, " ("+t.prefixes(i.Columns)+")"
+	}
 	unique := ""
 	if i.Unique {
 		unique = "UNIQUE "
@@ -278,7 +297,12 @@ func (t *translation) numbering() {
 			continue
 		}
 		begun = true
-		c.Type = map[bool]string{true: "INTEGER", false: "bigint"}[t.to == source.SQLite]
+		switch isWhole := slices.Contains(wholes, c.Type); {
+		case t.to == source.SQLite:
+			c.Type = "INTEGER"
+		case t.to == source.PostgreSQL, !isWhole: // MySQL refuses foreign keys of other types to it
+			c.Type = "bigint"
+		}
 		if t.to == source.PostgreSQL {
 			c.NotNull = true
 		}
@@ -320,15 +344,17 @@ func (t *translation) canNumber(name string) bool {
 	case source.SQLite:
 		return slices.Equal(t.result.PrimaryKey(), []string{name})
 	case source.MySQL:
-		return slices.ContainsFunc(t.result.Constraints, func(c source.Constraint) bool { return c.Columns[0] == name })
+		return slices.ContainsFunc(t.result.Constraints, func(c source.Constraint) bool {
+			return (c.Kind == source.PrimaryKey || c.Kind == source.Unique) && c.Columns[0] == name
+		})
 	}
 	return true
 }
 
-// inCreate and onConflict find the checks and foreign keys of SQLite, and what is to become of rows whose key exists,
-// which only the statement has.
+// inCreate and onConflict find the checks of SQLite, and what is to become of rows whose key exists, which only the
+// statement has.
 var (
-	inCreate   = lazyregexp.New(`(?i)\b(CHECK|REFERENCES)\b`)
+	inCreate   = lazyregexp.New(`(?i)\bCHECK\b`)
 	onConflict = lazyregexp.New(`(?i)\bCONFLICT\b`)
 )
 
@@ -342,8 +368,8 @@ func (t *translation) rest() {
 		}
 	}
 	t.leftOut = append(t.leftOut, t.from.Lacks...)
-	if t.from.Dialect == source.SQLite && inCreate.MatchString(t.from.Create) {
-		t.leave("checks and foreign keys, if %q has any", t.from.Name)
+	if t.from.Dialect == source.SQLite {
+		t.checksOfStatement()
 	}
 	if t.from.Dialect == source.SQLite && onConflict.MatchString(t.from.Create) {
 		t.leave("ON CONFLICT, if a constraint of %q has it", t.from.Name)

@@ -185,7 +185,10 @@ func key(from source.Dialect, name string) (listed string, modifiers []int) {
 // equal returns the type in another system, or false if there is none.
 func equal(from, to source.Dialect, name string) (string, bool) {
 	listed, modifiers := key(from, name)
-	known := types[from.Family()][listed]
+	known, is := types[from.Family()][listed]
+	if !is && from == source.SQLite {
+		known = byAffinity(name, modifiers)
+	}
 	found := ""
 	switch to.Family() {
 	case source.PostgreSQL:
@@ -203,6 +206,35 @@ func equal(from, to source.Dialect, name string) (string, bool) {
 		return "", false
 	}
 	return limit(to, found, modifiers)
+}
+
+// byAffinity returns the equals of a type of SQLite that is not listed: without its modifiers, or else those of the
+// affinity that its words give it (https://sqlite.org/datatype3.html, 3.1). Any type that no word is about is numeric
+// there, and holds texts in practice, so it has no equals.
+func byAffinity(name string, modifiers []int) equals {
+	base, _ := typename.Cut(name)
+	if known, is := types[source.SQLite][base]; is {
+		return known
+	}
+	for _, affinity := range []struct{ word, listed string }{
+		{"int", "integer"},
+		{"char", "varchar(n)"},
+		{"clob", "text"},
+		{"text", "text"},
+		{"blob", "blob"},
+		{"real", "real"},
+		{"floa", "real"},
+		{"doub", "real"},
+	} {
+		switch {
+		case !strings.Contains(base, affinity.word):
+		case affinity.word == "char" && len(modifiers) != 1:
+			return types[source.SQLite]["text"]
+		default:
+			return types[source.SQLite][affinity.listed]
+		}
+	}
+	return equals{}
 }
 
 // limit fills in the modifiers of a type, as far as the system allows them.

@@ -56,7 +56,7 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect()); err != nil {
 		return err
 	}
-	p.later = laterOf(d)
+	p.later = sink.Later(p.Create)
 	p.target = catalog.Table{Database: db.conn.Database, Name: name, Base: true}
 	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
 		p.target.Database, p.target.Name = schema, table
@@ -118,7 +118,10 @@ func (p *plan) withoutSequences() (left []string, err error) {
 // fillExisting has a table that exists be filled in place of one that is to be made.
 func (db *DB) fillExisting(ctx context.Context, p *plan) error {
 	f := p.Filling
-	p.Create, p.later = nil, laterOf(f.Create)
+	p.Create = nil
+	if made, _, err := dialect.Translate(f.Create, db.dialect()); err == nil {
+		p.later = sink.Later(made)
+	}
 	if err := db.readLedger(ctx, p); err != nil {
 		return err
 	}
@@ -135,14 +138,6 @@ func (db *DB) fillExisting(ctx context.Context, p *plan) error {
 		return db.failed(ctx, p.target.String(), err)
 	}
 	return describe(p.target, all).CheckExisting(f, content{db, ctx, p})
-}
-
-// laterOf returns the foreign keys that [DB.Finish] adds.
-func laterOf(d *source.Definition) []string {
-	if !isOwn(d) {
-		return nil
-	}
-	return sink.Later(d)
 }
 
 // createSQL returns the statement that makes a table, without its foreign keys.
@@ -229,16 +224,19 @@ func (t *table) drop() error {
 	return nil
 }
 
-// Finish adds the foreign keys of a table that was made, if it was defined by this system. Otherwise it has none.
+// Finish adds the foreign keys of a table that was made.
 func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
-	d := f.Create
-	if len(laterOf(d)) == 0 {
+	if len(sink.Later(f.Create)) == 0 {
 		return nil
+	}
+	d, _, err := dialect.Translate(f.Create, db.dialect())
+	if err != nil {
+		return err
 	}
 	if err := db.ready(ctx, f); err != nil {
 		return err
 	}
-	t, err := db.find(ctx, db.newName(d, name))
+	t, err := db.find(ctx, db.newName(f.Create, name))
 	if err != nil {
 		return err
 	}

@@ -73,9 +73,10 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 			p.target, err = made(name, p.Create)
 		}
 	}
-	if isOwn { // a translated definition has no foreign keys
-		p.later = sink.Later(d)
+	if err == nil && !isOwn {
+		d, _, err = dialect.Translate(d, source.PostgreSQL)
 	}
+	p.later = sink.Later(d)
 	return err
 }
 
@@ -334,17 +335,27 @@ func (db *DB) makeSchema(ctx context.Context, f sink.Filling) error {
 // Finish adds the foreign keys of a table, in a transaction of its own.
 func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	d := f.Create
-	if d.Dialect != source.PostgreSQL {
-		return nil // a translated definition has none
-	}
-	t, err := made(name, d)
-	if err != nil {
-		return err
+	if len(sink.Later(d)) == 0 {
+		return nil
 	}
 	if err := db.begin(ctx, f); err != nil {
 		return err
 	}
 	defer db.session.rollback()
+	if d.Dialect != source.PostgreSQL {
+		named, err := db.session.named(ctx, name, d)
+		if err != nil {
+			return err
+		}
+		if d, _, err = dialect.Translate(named, source.PostgreSQL); err != nil {
+			return err
+		}
+		name = named.Schema + "." + named.Name
+	}
+	t, err := made(name, d)
+	if err != nil {
+		return err
+	}
 	found, err := db.session.query(ctx, 1, `
 SELECT conname FROM pg_catalog.pg_constraint
 WHERE conrelid = pg_catalog.to_regclass($1::text) AND contype = 'f'`, t.sql)

@@ -114,6 +114,7 @@ CREATE TABLE e (id INTEGER PRIMARY KEY, state TEXT DEFAULT "new" CHECK (state IN
 CREATE INDEX open ON e (state) WHERE state = "new"`)
 	to := newFile(t, "")
 	db := open(t, to)
+	defined := map[string]string{}
 	for table, rows := range map[string]string{
 		"a": "1,2\n", "b": "2,1\n", "c": "1,2\n2,1\n3,9\n", "d": "1,7\n", "e": "1,new\n2,old\n",
 	} {
@@ -126,6 +127,9 @@ CREATE INDEX open ON e (state) WHERE state = "new"`)
 			t.Errorf("table %s: %v", table, err)
 			continue
 		}
+		defined[table] = want
+	}
+	for table, want := range defined {
 		if _, got := define(t, to, table); got != want {
 			t.Errorf("%s\nbecomes\n%s", want, got)
 		}

@@ -11,9 +11,9 @@ import (
 
 var _ source.Definer = (*DB)(nil)
 
-// Define returns the definition of a table, or the columns of a view. Checks, foreign keys and the expressions of
-// generated columns are only in Create, which is the statement that made the table. Among the indexes are the FTS5
-// tables whose content is the table.
+// Define returns the definition of a table, or the columns of a view. Checks and the expressions of generated columns
+// are only in Create, which is the statement that made the table, and so is whether foreign keys are deferred. Among
+// the indexes are the FTS5 tables whose content is the table.
 func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, err error) {
 	defer db.catch(&err)
 	table, err := db.find(ctx, name)
@@ -114,13 +114,27 @@ SELECT json_object('name', c.name, 'type', c.type, 'not_null', json(iif(c."notnu
 FROM main.sqlite_schema AS t, pragma_table_xinfo(t.name, 'main') AS c
 WHERE t.name = ? AND t.type IN ('table', 'view') AND c.hidden <> 1 ORDER BY c.cid`
 
+// constraintsSQL describes the keys of a table. A foreign key that names no columns refers to the primary key of its
+// table, which may not be there.
 const constraintsSQL = `
 SELECT json_object('kind', 'primary key', 'columns', json_group_array(c.name ORDER BY c.pk))
 FROM pragma_table_info(?1, 'main') AS c WHERE c.pk > 0 HAVING count(*) > 0
 UNION ALL SELECT * FROM (
 	SELECT json_object('kind', 'unique', 'columns',
 		json((SELECT json_group_array(c.name ORDER BY c.seqno) FROM pragma_index_info(i.name, 'main') AS c)))
-	FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'u' ORDER BY i.seq DESC)`
+	FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'u' ORDER BY i.seq DESC)
+UNION ALL SELECT * FROM (
+	SELECT json_object('kind', 'foreign key', 'columns', json_group_array("from" ORDER BY seq), 'definition',
+		'FOREIGN KEY (' || group_concat(format('"%w"', "from"), ', ' ORDER BY seq) ||
+		') REFERENCES ' || format('"%w"', "table") || iif(count(parent) < count(*), '',
+			' (' || group_concat(format('"%w"', parent), ', ' ORDER BY seq) || ')') ||
+		iif(on_update = 'NO ACTION', '', ' ON UPDATE ' || on_update) ||
+		iif(on_delete = 'NO ACTION', '', ' ON DELETE ' || on_delete))
+	FROM (
+		SELECT k.*, coalesce(k."to", (
+			SELECT c.name FROM pragma_table_info(k."table", 'main') AS c WHERE c.pk = k.seq + 1)) AS parent
+		FROM pragma_foreign_key_list(?1, 'main') AS k)
+	GROUP BY id ORDER BY id DESC)`
 
 // indexesSQL describes the indexes of a table. With CROSS JOIN, SQLite does not list them again for each table and
 // index of the database.

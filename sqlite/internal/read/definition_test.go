@@ -35,7 +35,8 @@ func TestDefineAll(t *testing.T) {
 			`{"name":"twice","generated":"virtual"},{"name":"kept","type":"INT","generated":"stored"},` +
 			`{"name":"customer"}],` +
 			`"constraints":[{"kind":"primary key","columns":["id"]},{"kind":"unique","columns":["Odd \"name\""]},` +
-			`{"kind":"unique","columns":["price","customer"]}],` +
+			`{"kind":"unique","columns":["price","customer"]},{"kind":"foreign key","columns":["customer"],` +
+			`"definition":"FOREIGN KEY (\"customer\") REFERENCES \"customers\" (\"id\")"}],` +
 			`"indexes":[{"name":"by_price","columns":["price","id"],` +
 			`"definition":"CREATE INDEX by_price ON orders (price DESC, id)"},` +
 			`{"name":"lower","definition":"CREATE INDEX lower ON Orders (lower(customer))"},` +

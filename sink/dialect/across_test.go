@@ -1,0 +1,201 @@
+package dialect_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/sink/dialect"
+	"culvert/source"
+)
+
+const pg, maria, my, lite = source.PostgreSQL, source.MariaDB, source.MySQL, source.SQLite
+
+// TestReferences has foreign keys as each system prints them.
+func TestReferences(t *testing.T) {
+	for _, test := range []struct {
+		from, to         source.Dialect
+		definition, want string // "" is left out
+		left             string // of it
+	}{
+		{
+			pg, maria, "FOREIGN KEY (a, b) REFERENCES app.p(x, y) ON UPDATE CASCADE ON DELETE SET NULL",
+			"FOREIGN KEY (`a`, `b`) REFERENCES `p` (`x`, `y`) ON DELETE SET NULL ON UPDATE CASCADE", "",
+		},
+		{
+			pg, my, "FOREIGN KEY (a) REFERENCES p(x) DEFERRABLE INITIALLY DEFERRED",
+			"FOREIGN KEY (`a`) REFERENCES `p` (`x`)", `DEFERRABLE INITIALLY DEFERRED of the foreign key "k"`,
+		},
+		{
+			pg, lite, `FOREIGN KEY (a) REFERENCES "P""q"(x) DEFERRABLE INITIALLY DEFERRED NOT VALID`,
+			`FOREIGN KEY ("a") REFERENCES "P""q" ("x") DEFERRABLE INITIALLY DEFERRED`, "",
+		},
+		{pg, my, "FOREIGN KEY (a) REFERENCES p(x) MATCH FULL", "", `the foreign key "k"`},
+		{pg, my, "FOREIGN KEY (a) REFERENCES p(x) ON DELETE SET DEFAULT", "", `the foreign key "k"`},
+		{
+			pg, lite, "FOREIGN KEY (a) REFERENCES p(x) ON DELETE SET DEFAULT",
+			`FOREIGN KEY ("a") REFERENCES "p" ("x") ON DELETE SET DEFAULT`, "",
+		},
+		{pg, lite, "FOREIGN KEY (a, b) REFERENCES p(x, y) ON DELETE SET NULL (a)", "", `the foreign key "k"`},
+		{pg, lite, "FOREIGN KEY (a, PERIOD b) REFERENCES p(x, PERIOD y)", "", `the foreign key "k"`},
+		{pg, lite, "FOREIGN KEY (gone) REFERENCES p(x)", "", `the foreign key "k"`},
+		{
+			maria, pg, "FOREIGN KEY (`a`) REFERENCES `other`.`p` (`x`) ON DELETE CASCADE",
+			`FOREIGN KEY ("a") REFERENCES "app"."p" ("x") ON DELETE CASCADE`, "",
+		},
+		{
+			lite, pg, `FOREIGN KEY ("a") REFERENCES "p" ("x") ON UPDATE RESTRICT`,
+			`FOREIGN KEY ("a") REFERENCES "app"."p" ("x") ON UPDATE RESTRICT`, "",
+		},
+	} {
+		d := &source.Definition{
+			Dialect: test.from, Schema: "app", Name: "t",
+			Columns:     []source.ColumnDefinition{{Name: "a", Type: "bigint"}, {Name: "b", Type: "bigint"}},
+			Constraints: []source.Constraint{{Kind: source.ForeignKey, Name: "k", Definition: test.definition}},
+		}
+		got, omitted, err := dialect.Translate(d, test.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := ""
+		if len(got.Constraints) > 0 {
+			made = got.Constraints[0].Definition
+		}
+		if left := strings.Join(omitted, ", "); made != test.want || left != test.left {
+			t.Errorf("%s in %s: %q, left out %q; want %q, %q", test.definition, test.to, made, left, test.want,
+				test.left)
+		}
+	}
+}
+
+// TestChecks has checks as each system prints them, and what a system might understand in another way.
+func TestChecks(t *testing.T) {
+	const left = ""
+	for _, test := range []struct {
+		from, to         source.Dialect
+		definition, want string
+	}{
+		{pg, maria, "CHECK ((n > 0))", "CHECK ((`n` > 0))"},
+		{pg, lite, "CHECK ((n > (0)::numeric)) NOT VALID", `CHECK (("n" > 0))`},
+		{pg, lite, "CHECK ((n >= '-1'::integer))", `CHECK (("n" >= -1))`},
+		{
+			pg, lite, "CHECK (((n > 0) AND (n < 10)) OR (n IS NULL))",
+			`CHECK (((("n" > 0) AND ("n" < 10)) OR ("n" IS NULL)))`,
+		},
+		{
+			pg, source.MariaDB,
+			"CHECK (((s)::text = ANY ((ARRAY['new'::character varying, 'it''s'::character varying])::text[])))",
+			"CHECK ((`s` IN ('new', 'it''s')))",
+		},
+		{pg, lite, "CHECK ((s = ANY (ARRAY['a'::text, 'b'::text])))", `CHECK (("s" IN ('a', 'b')))`},
+		{pg, lite, "CHECK ((s <> ALL (ARRAY['a'::text])))", `CHECK (("s" NOT IN ('a')))`},
+		{pg, lite, "CHECK ((length((s)::text) > 3))", `CHECK ((length("s") > 3))`},
+		{pg, my, "CHECK ((char_length(s) > 3))", "CHECK ((char_length(`s`) > 3))"},
+		{pg, my, "CHECK ((NOT (n = 7)))", "CHECK ((NOT (`n` = 7)))"},
+		{pg, lite, "CHECK ((s > 'a'::text))", left},
+		{pg, lite, "CHECK ((s ~ '^a'::text))", left},
+		{pg, lite, "CHECK ((lower(s) = 'a'::text))", left},
+		{pg, lite, "CHECK ((n > big))", left}, // which is text there
+		{pg, lite, "CHECK ((d > '2020-01-01'::date))", left},
+		{pg, lite, "CHECK ((s = E'a\\b'::text))", left},
+		{pg, lite, "CHECK ((c = 'a'::text))", left},
+		{pg, lite, "CHECK ((n > 0)) x", left},
+		{pg, lite, "CHECK ((n > 0); DROP TABLE t)", left},
+		{pg, lite, "CHECK (" + strings.Repeat("(", 1000) + "n > 0" + strings.Repeat(")", 1000) + ")", left},
+		{
+			maria, pg, "CHECK (`n` > 0 and `n` <> 7 or `n` is null)",
+			`CHECK (((("n" > 0) AND ("n" <> 7)) OR ("n" IS NULL)))`,
+		},
+		{maria, pg, "CHECK (`n` between -1 and 9)", `CHECK (("n" BETWEEN -1 AND 9))`},
+		{maria, pg, "CHECK (`s` in ('a','b'))", `CHECK (("s" IN ('a', 'b')))`},
+		{maria, pg, "CHECK (`c` in ('a','b'))", left},
+		{maria, pg, "CHECK (json_valid(`s`))", left},
+		{my, pg, "CHECK ((`s` = _utf8mb4'a'))", left},
+	} {
+		names := []string{"bigint", "longtext", "decimal(60,2)", "date"}
+		if test.from == source.PostgreSQL {
+			names = []string{"bigint", "text", "numeric", "date"}
+		}
+		d := &source.Definition{
+			Dialect: test.from, Name: "t",
+			Columns: []source.ColumnDefinition{
+				{Name: "n", Type: names[0]},
+				{Name: "s", Type: names[1]},
+				{Name: "d", Type: names[3]},
+				{Name: "c", Type: names[1], Collation: "other"},
+			},
+			Constraints: []source.Constraint{{Kind: source.Check, Name: "k", Definition: test.definition}},
+		}
+		if test.to == source.SQLite {
+			d.Columns = append(d.Columns, source.ColumnDefinition{Name: "big", Type: names[2]})
+		}
+		got, omitted, err := dialect.Translate(d, test.to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made := ""
+		if len(got.Constraints) > 0 {
+			made = got.Constraints[0].Definition
+		}
+		if made != test.want || (made == "") != slices.Contains(omitted, `the check "k"`) {
+			t.Errorf("%s in %s: %q, want %q; left out %q", test.definition, test.to, made, test.want, omitted)
+		}
+	}
+}
+
+// TestTypesAsChecks has types of MySQL that allow only some values.
+func TestTypesAsChecks(t *testing.T) {
+	for name, want := range map[string]string{
+		"int(10) unsigned":       `CHECK ("c" >= 0)`,
+		"decimal(10,2) unsigned": `CHECK ("c" >= 0)`,
+		"enum('a','it''s')":      `CHECK ("c" IN ('a', 'it''s'))`,
+		`enum('a\\b')`:           "",
+		"set('a','b')":           "",
+		"int(11)":                "",
+	} {
+		d := &source.Definition{
+			Dialect: source.MariaDB, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: name}},
+		}
+		got, omitted, err := dialect.Translate(d, source.PostgreSQL)
+		made := ""
+		if err == nil && len(got.Constraints) > 0 {
+			made = got.Constraints[0].Definition
+		}
+		if made != want || (len(omitted) > 0) != (want == "" && name != "int(11)") {
+			t.Errorf("%s: %q, want %q; left out %q, %v", name, made, want, omitted, err)
+		}
+	}
+}
+
+// TestTextsInKeys limits texts that MySQL could not have in a key.
+func TestTextsInKeys(t *testing.T) {
+	d := &source.Definition{
+		Dialect: source.PostgreSQL, Name: "t",
+		Columns: []source.ColumnDefinition{
+			{Name: "a", Type: "text"},
+			{Name: "b", Type: "text"},
+			{Name: "c", Type: "character varying(100)"},
+			{Name: "d", Type: "text"},
+			{Name: "e", Type: "text"},
+		},
+		Constraints: []source.Constraint{
+			{Kind: source.PrimaryKey, Columns: []string{"a", "b", "c"}},
+			{Kind: source.ForeignKey, Name: "f", Columns: []string{"d"}, Definition: "FOREIGN KEY (d) REFERENCES p(x)"},
+		},
+		Indexes: []source.Index{
+			{Name: "by_e", Columns: []string{"e", "c"}, Definition: "CREATE INDEX by_e ON t USING btree (e, c)"},
+		},
+	}
+	got, omitted, err := dialect.Translate(d, source.MySQL)
+	if err != nil || len(omitted) > 0 {
+		t.Fatalf("left out %q, %v", omitted, err)
+	}
+	for i, want := range []string{"varchar(334)", "varchar(334)", "varchar(100)", "varchar(768)", "longtext"} {
+		if got.Columns[i].Type != want {
+			t.Errorf("column %d has type %s, want %s", i, got.Columns[i].Type, want)
+		}
+	}
+	if sql := got.Indexes[0].Definition; sql != "KEY `by_e` (`e`(191), `c`)" {
+		t.Errorf("the index is %s", sql)
+	}
+}

@@ -1,0 +1,415 @@
+package dialect
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"culvert/sink"
+	"culvert/source"
+)
+
+// errNotPortable ends the translation of a check that might mean something else in another system.
+var errNotPortable = errors.New("dialect: the check is not portable")
+
+// check adds a check, "CHECK (…)", under a name, which may be "". It returns false, and adds nothing, if other systems
+// might understand it in another way: only comparisons of numbers, and whether texts are equal, are the same
+// everywhere.
+func (t *translation) check(name, definition string) bool {
+	tokens, ok := scan(strings.TrimSuffix(definition, " NOT VALID"))
+	return ok && t.checkOf(name, tokens, true)
+}
+
+// checkOf is check for tokens. If they are the whole, none may follow.
+func (t *translation) checkOf(name string, tokens []token, isWhole bool) bool {
+	c := &checking{t: t, reader: reader{tokens}}
+	sql, ok := c.clause()
+	if !ok || isWhole && c.peek().kind != noToken {
+		return false
+	}
+	t.addCheck(t.nameOr(name, ""), sql, c.columns...)
+	return true
+}
+
+// addCheck adds a check that has columns.
+func (t *translation) addCheck(name, sql string, columns ...string) {
+	t.result.Constraints = append(t.result.Constraints, source.Constraint{
+		Name: name, Kind: source.Check, Definition: sql,
+	})
+	if t.checked == nil {
+		t.checked = map[string][]string{}
+	}
+	t.checked[sql] = columns
+}
+
+// withoutChecks leaves out checks that MySQL and MariaDB refuse: of a column that they number, or that a foreign key
+// changes.
+func (t *translation) withoutChecks() {
+	var changed []string
+	for _, c := range t.result.Columns {
+		if c.Identity != "" {
+			changed = append(changed, c.Name)
+		}
+	}
+	for _, c := range t.result.Constraints {
+		if c.Kind == source.ForeignKey && strings.Contains(c.Definition, " ON ") {
+			changed = append(changed, c.Columns...)
+		}
+	}
+	t.result.Constraints = slices.DeleteFunc(t.result.Constraints, func(c source.Constraint) bool {
+		refused := c.Kind == source.Check && slices.ContainsFunc(t.checked[c.Definition], func(name string) bool {
+			return slices.Contains(changed, name)
+		})
+		if refused {
+			t.leave("%s", c.Definition)
+		}
+		return refused
+	})
+}
+
+// clause reads CHECK and its condition.
+func (c *checking) clause() (string, bool) {
+	if !c.takes("check", "(") {
+		return "", false
+	}
+	sql, err := c.or()
+	return "CHECK (" + sql + ")", err == nil && c.takes(")")
+}
+
+// checksOfStatement adds the checks that the statement of a table of SQLite has, and leaves out those that are not
+// portable.
+func (t *translation) checksOfStatement() {
+	tokens, ok := scan(t.from.Create)
+	if !ok {
+		if inCreate.MatchString(t.from.Create) {
+			t.leave("checks, if %q has any", t.from.Name)
+		}
+		return
+	}
+	for i := range tokens {
+		if tokens[i] != (token{wordToken, "check"}) {
+			continue
+		}
+		named := ""
+		if i >= 2 && tokens[i-2] == (token{wordToken, "constraint"}) {
+			named = tokens[i-1].value
+		}
+		if !t.checkOf(named, tokens[i:], false) {
+			t.leave("%s", strings.TrimSpace("a check "+named))
+		}
+	}
+}
+
+// checksOf adds the checks of what a type of MySQL or a clause of a column says, or leaves it out.
+func (t *translation) checksOf(c source.ColumnDefinition, made string) {
+	add := func(sql string) { t.addCheck("", "CHECK ("+sql+")", c.Name) }
+	listed, _ := key(t.from.Dialect, c.Type)
+	isMySQL := t.from.Dialect.Family() == source.MySQL
+	switch {
+	case isMySQL && strings.Contains(c.Type, " unsigned") && made != "TEXT":
+		add(quote(t.to, c.Name) + " >= 0")
+	case isMySQL && (listed == "enum" || listed == "set"):
+		if sql := t.valuesOf(c); sql != "" {
+			add(sql)
+		} else {
+			t.leave("the values of %s of column %q", c.Type, c.Name)
+		}
+	}
+	for _, clause := range c.Others {
+		if !t.check("", clause) {
+			t.leave("%s of column %q", sink.Shorten(clause), c.Name)
+		}
+	}
+}
+
+// valuesOf writes that a column has one of the values of its ENUM, or nothing if it is another type.
+func (t *translation) valuesOf(c source.ColumnDefinition) string {
+	values, is := strings.CutPrefix(c.Type, "enum")
+	tokens, ok := scan(values)
+	in := &checking{t: t, reader: reader{tokens}}
+	if !is || !ok || !in.takes("(") {
+		return ""
+	}
+	sql, err := in.list(operand{quote(t.to, c.Name), textOperand}, "IN", ")")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(sql, "("), ")")
+}
+
+// checking is a check that is being translated.
+type checking struct {
+	reader
+	t     *translation
+	depth int // of parentheses
+
+	columns []string // that it has
+}
+
+// or reads conditions with OR between them, which binds less than AND.
+func (c *checking) or() (string, error)  { return c.chain("or", c.and) }
+func (c *checking) and() (string, error) { return c.chain("and", c.not) }
+
+func (c *checking) chain(operator string, operand func() (string, error)) (string, error) {
+	sql, err := operand()
+	for err == nil && c.takes(operator) {
+		var right string
+		right, err = operand()
+		sql = "(" + sql + " " + strings.ToUpper(operator) + " " + right + ")"
+	}
+	return sql, err
+}
+
+func (c *checking) not() (string, error) {
+	if !c.takes("not") {
+		return c.condition()
+	}
+	sql, err := c.condition()
+	return "(NOT " + sql + ")", err
+}
+
+// condition reads a comparison, or a condition in parentheses. What the parentheses have, only their content says.
+func (c *checking) condition() (string, error) {
+	const deepest = 50
+	before := c.tokens
+	if c.takes("(") {
+		if c.depth++; c.depth > deepest {
+			return "", errNotPortable
+		}
+		sql, err := c.or()
+		c.depth--
+		if err == nil && c.takes(")") && !c.comparesNext() {
+			return sql, nil
+		}
+		c.tokens = before
+	}
+	left, err := c.operand()
+	if err != nil {
+		return "", err
+	}
+	return c.comparison(left)
+}
+
+// comparesNext reports whether what was read is the left side of a comparison.
+func (c *checking) comparesNext() bool {
+	t := c.peek()
+	return t.kind == signToken && t.value != ")" && t.value != "," ||
+		slices.Contains([]string{"is", "in", "between"}, t.value)
+}
+
+// comparisons are the signs that compare, as all systems have them.
+var comparisons = map[string]string{"=": "=", "<>": "<>", "!=": "<>", "<": "<", ">": ">", "<=": "<=", ">=": ">="}
+
+func (c *checking) comparison(left operand) (string, error) {
+	switch {
+	case c.takes("is", "null"):
+		return "(" + left.sql + " IS NULL)", nil
+	case c.takes("is", "not", "null"):
+		return "(" + left.sql + " IS NOT NULL)", nil
+	case c.takes("between"):
+		low, err := c.operand()
+		if err != nil || !c.takes("and") {
+			return "", errNotPortable
+		}
+		high, err := c.operand()
+		if err != nil || !left.isNumber() || !low.isNumber() || !high.isNumber() {
+			return "", errNotPortable
+		}
+		return "(" + left.sql + " BETWEEN " + low.sql + " AND " + high.sql + ")", nil
+	case c.takes("in", "("):
+		return c.list(left, "IN", ")")
+	case c.takes("not", "in", "("):
+		return c.list(left, "NOT IN", ")")
+	case c.takes("=", "any", "(", "array", "["):
+		return c.array(left, "IN", false)
+	case c.takes("=", "any", "(", "(", "array", "["):
+		return c.array(left, "IN", true)
+	case c.takes("<>", "all", "(", "array", "["):
+		return c.array(left, "NOT IN", false)
+	case c.takes("<>", "all", "(", "(", "array", "["):
+		return c.array(left, "NOT IN", true)
+	}
+	operator, is := comparisons[c.next().value]
+	if !is {
+		return "", errNotPortable
+	}
+	right, err := c.operand()
+	if err != nil {
+		return "", err
+	}
+	isEquality := operator == "=" || operator == "<>"
+	isPortable := left.isNumber() && right.isNumber() || isEquality && left.isText() && right.isText()
+	if !isPortable {
+		return "", errNotPortable
+	}
+	return "(" + left.sql + " " + operator + " " + right.sql + ")", nil
+}
+
+// array reads a list of PostgreSQL, after ANY or ALL, with a cast of the whole if it is in parentheses.
+func (c *checking) array(left operand, operator string, inParentheses bool) (string, error) {
+	sql, err := c.list(left, operator, "]")
+	if err == nil && inParentheses {
+		if !c.takes(")") {
+			return "", errNotPortable
+		}
+		_, err = c.casts(operand{kind: textOperand})
+	}
+	if err == nil && !c.takes(")") {
+		err = errNotPortable
+	}
+	return sql, err
+}
+
+// list reads values up to a closing sign.
+func (c *checking) list(left operand, operator, closing string) (string, error) {
+	var values []string
+	for {
+		one, err := c.operand()
+		isPortable := left.isNumber() && one.isNumber() || left.isText() && one.isText()
+		if err != nil || !isPortable {
+			return "", errNotPortable
+		}
+		values = append(values, one.sql)
+		switch {
+		case c.takes(closing):
+			return "(" + left.sql + " " + operator + " (" + strings.Join(values, ", ") + "))", nil
+		case !c.takes(","):
+			return "", errNotPortable
+		}
+	}
+}
+
+// operand is a value that a condition compares.
+type operand struct {
+	sql  string
+	kind operandKind
+}
+
+type operandKind uint8
+
+const (
+	unknownOperand operandKind = iota // only IS NULL can be said of it
+	numberOperand
+	textOperand
+	collatedOperand // a text that is equal to others in one system only
+)
+
+func (o operand) isNumber() bool { return o.kind == numberOperand }
+func (o operand) isText() bool   { return o.kind == textOperand }
+
+// operand reads a value with the casts behind it.
+func (c *checking) operand() (o operand, err error) {
+	minus := c.takes("-")
+	switch next := c.next(); {
+	case next.kind == numberToken:
+		o = operand{next.value, numberOperand}
+	case next.kind == textToken:
+		o = operand{text(next.value), textOperand}
+	case next.kind == signToken && next.value == "(":
+		if o, err = c.operand(); err == nil && !c.takes(")") {
+			err = errNotPortable
+		}
+	case next.kind == wordToken && c.takes("("):
+		o, err = c.length(next.value)
+	case next.kind == wordToken || next.kind == nameToken:
+		o, err = c.column(next.value)
+	default:
+		err = errNotPortable
+	}
+	if err == nil {
+		o, err = c.casts(o)
+	}
+	if minus && err == nil {
+		if !numeral.MatchString(o.sql) {
+			return o, errNotPortable
+		}
+		o.sql = "-" + o.sql
+	}
+	return o, err
+}
+
+// length reads the argument of a function that counts the characters of a text.
+func (c *checking) length(function string) (operand, error) {
+	counts := map[source.Dialect][]string{
+		source.PostgreSQL: {"length", "char_length", "character_length"},
+		source.MySQL:      {"char_length", "character_length"},
+		source.SQLite:     {"length"},
+	}
+	of, err := c.operand()
+	isText := of.isText() || of.kind == collatedOperand
+	counted := slices.Contains(counts[c.t.from.Dialect.Family()], function)
+	if err != nil || !isText || !counted || !c.takes(")") {
+		return operand{}, errNotPortable
+	}
+	if c.t.to == source.SQLite {
+		return operand{"length(" + of.sql + ")", numberOperand}, nil
+	}
+	return operand{"char_length(" + of.sql + ")", numberOperand}, nil
+}
+
+// column returns a column. Texts that a collation compares are not equal in all systems, and a number that SQLite keeps
+// as text compares as text.
+func (c *checking) column(name string) (operand, error) {
+	made := c.t.find(name)
+	if made == nil {
+		return operand{}, errNotPortable
+	}
+	i := slices.IndexFunc(c.t.from.Columns, func(of source.ColumnDefinition) bool { return of.Name == name })
+	from := c.t.from.Columns[i]
+	listed, _ := key(c.t.from.Dialect, from.Type)
+	base, _, _ := strings.Cut(strings.TrimSuffix(listed, " unsigned"), "(")
+	o := operand{sql: quote(c.t.to, name)}
+	c.columns = append(c.columns, name)
+	switch {
+	case slices.Contains(numberTypes, base):
+		if made.Type != "TEXT" {
+			o.kind = numberOperand
+		}
+	case slices.Contains(textTypes, base):
+		o.kind = textOperand
+		if from.Collation != "" || slices.ContainsFunc(c.t.from.Others, isCollation) {
+			o.kind = collatedOperand
+		}
+	}
+	return o, nil
+}
+
+func isCollation(clause string) bool { return strings.HasPrefix(clause, "COLLATE=") }
+
+// numberTypes and textTypes are those whose values compare alike in all systems. That of character ignores spaces at
+// the end of a text.
+var (
+	numberTypes = []string{
+		"tinyint", "smallint", "mediumint", "int", "integer", "bigint", "numeric", "decimal", "real", "double",
+		"double precision",
+	}
+	textTypes = []string{"text", "character varying", "varchar", "tinytext", "mediumtext", "longtext"}
+)
+
+// casts reads the casts behind a value, as PostgreSQL prints them, as in '-1'::integer. They must not change it.
+func (c *checking) casts(o operand) (operand, error) {
+	for c.takes("::") {
+		to, known := c.next().value, unknownOperand
+		switch {
+		case to == "character" && c.takes("varying"), to == "double" && c.takes("precision"):
+			to += map[string]string{"character": " varying", "double": " precision"}[to]
+		}
+		switch {
+		case slices.Contains(numberTypes, to):
+			known = numberOperand
+		case slices.Contains(textTypes, to):
+			known = textOperand
+		}
+		if c.peek() == (token{signToken, "("}) || known == unknownOperand {
+			return o, errNotPortable
+		}
+		if value := strings.Trim(o.sql, "'"); o.isText() && known == numberOperand && numeral.MatchString(value) {
+			o = operand{value, numberOperand}
+		}
+		if o.kind != known && (o.kind != collatedOperand || known != textOperand) {
+			return o, errNotPortable
+		}
+		c.takes("[", "]")
+	}
+	return o, nil
+}
