@@ -105,7 +105,7 @@ func (c *Coordinator) Run(ctx context.Context) (m *manifest.Manifest, err error)
 		}
 		holding = o.src
 		if _, lost := errors.AsType[*LostError](err); lost && c.Mixed && ctx.Err() == nil {
-			c.tell("%v: going on in a new snapshot", err)
+			c.report("%v: going on in a new snapshot", err)
 			continue
 		}
 		if ctx.Err() != nil || !errors.Is(err, queue.ErrNoJob) || o.journal == nil {
@@ -114,7 +114,7 @@ func (c *Coordinator) Run(ctx context.Context) (m *manifest.Manifest, err error)
 		if going, listErr := o.isInJournal(ctx); !going {
 			return m, errors.Join(err, listErr)
 		}
-		c.tell("the queue has lost the job")
+		c.report("the queue has lost the job")
 		again.Resume = true
 	}
 }
@@ -131,7 +131,7 @@ func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Ma
 		if err := o.refuseOtherRunning(ctx); err != nil || !first {
 			return err
 		}
-		c.tell("another coordinator holds the job, or has just died: waiting")
+		c.report("another coordinator holds the job, or has just died: waiting")
 		return nil
 	})
 	if waited && errors.Is(err, queue.ErrNoJob) {
@@ -153,7 +153,7 @@ func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Ma
 	return o.run(lease.Context(), ctx)
 }
 
-func (c *Coordinator) tell(format string, args ...any) {
+func (c *Coordinator) report(format string, args ...any) {
 	if c.Notice != nil {
 		c.Notice(fmt.Sprintf(format, args...))
 	}

@@ -89,7 +89,7 @@ func (o *operation) cleanManifest(ctx context.Context) error {
 func (o *operation) tidy(ctx context.Context, name string) error {
 	err := o.remove(ctx, name)
 	if isForbidden(err) {
-		o.c.tell("%s is left, and is not needed any more: %v", name, err)
+		o.c.report("%s is left, and is not needed any more: %v", name, err)
 		return nil
 	}
 	return err

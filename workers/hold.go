@@ -135,7 +135,7 @@ func (h *hold) check(ctx context.Context) error {
 	case isLost(err):
 		return fmt.Errorf("%w: %w", ErrNotHeld, err)
 	}
-	h.tell("%v", err) // there may be too many connections
+	h.report("%v", err) // there may be too many connections
 	return nil
 }
 
@@ -159,7 +159,7 @@ func (h *hold) forJob(ctx context.Context) error {
 		case h.src == nil: // it has not begun
 			err = nil
 		case missing.IsZero():
-			h.tell("the queue has no job %s any more: the snapshot is held for another %v", h.holder.Job, h.patience)
+			h.report("the queue has no job %s any more: the snapshot is held for another %v", h.holder.Job, h.patience)
 			err, missing = nil, now
 		case now.Sub(missing) >= h.patience:
 			return nil
@@ -226,7 +226,7 @@ func (h *hold) join(ctx context.Context) error {
 	return nil
 }
 
-func (h *hold) tell(format string, args ...any) {
+func (h *hold) report(format string, args ...any) {
 	if h.holder.Notice != nil {
 		h.holder.Notice(fmt.Sprintf(format, args...))
 	}

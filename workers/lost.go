@@ -64,7 +64,7 @@ func (o *operation) dropLost(ctx context.Context, isLost func(manifest.Part) boo
 
 // dropRecord removes the record of a part from the queue and the journal.
 func (o *operation) dropRecord(ctx context.Context, id taskID, file manifest.Part) error {
-	o.c.tell("%s is missing, or has another size: it is written again", file.File)
+	o.c.report("%s is missing, or has another size: it is written again", file.File)
 	key := recordKeys + "." + id.String()
 	if err := o.dropNote(ctx, key); err != nil {
 		return err

@@ -132,7 +132,7 @@ func (o *operation) enter(ctx context.Context) error {
 func (o *operation) abandon(ctx context.Context) error {
 	if o.journal != nil {
 		if err := o.journal.remove(ctx); err != nil && ctx.Err() == nil {
-			o.c.tell("the journal of the export is left, and is not needed any more: %v", err)
+			o.c.report("the journal of the export is left, and is not needed any more: %v", err)
 		}
 	}
 	o.removed = true

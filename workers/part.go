@@ -65,7 +65,7 @@ func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is
 
 // fail notes why a part could not be written, and gives it to another worker, if there may be another.
 func (r *run) fail(ctx context.Context, task *queue.Task, failure error) error {
-	r.worker.tell("%v", failure)
+	r.worker.report("%v", failure)
 	note := encode(failureNote{Worker: r.worker.Name, Delivery: task.Delivery, Error: bounded(failure)})
 	if err := r.job.Set(ctx, failureKeys+"."+task.ID, note); err != nil {
 		return err
@@ -177,11 +177,11 @@ func (r *run) record(ctx context.Context, id string, file manifest.Part, to *kee
 	}
 	switch unneeded := exists || errors.Is(err, queue.ErrNoJob) && !errors.Is(err, queue.ErrUncertain); {
 	case unneeded && r.output.Plan.Unencrypted:
-		r.worker.tell("%s is not needed, and is left: the next export may have an equal file", file.File)
+		r.worker.report("%s is not needed, and is left: the next export may have an equal file", file.File)
 	case unneeded:
 		switch removeErr := to.remove(ctx, file.File); {
 		case isForbidden(removeErr):
-			r.worker.tell("%v", removeErr)
+			r.worker.report("%v", removeErr)
 		case removeErr != nil:
 			return removeErr
 		}

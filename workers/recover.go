@@ -42,7 +42,7 @@ func (o *operation) goOn(ctx context.Context) error {
 	if err := o.refuseOtherHeld(); err != nil {
 		return err
 	}
-	c.tell("going on with the job %s, which was begun at %s", o.job.Name, o.note.Begun.Format(time.DateTime))
+	c.report("going on with the job %s, which was begun at %s", o.job.Name, o.note.Begun.Format(time.DateTime))
 	known := append(slices.Collect(maps.Values(o.snapshots)), o.note.Snapshot)
 	if c.Held.Same(o.note.Snapshot) {
 		known = append(known, c.Held)
@@ -123,10 +123,10 @@ func (o *operation) recover(ctx context.Context, lost error) error {
 	}
 	if snapshot.Same(o.note.Snapshot) {
 		if o.c.Held.Token != "" {
-			o.c.tell("going on in the snapshot that is held")
+			o.c.report("going on in the snapshot that is held")
 			o.c.happened(Event{Event: EventResumed, Snapshot: snapshotHeld})
 		} else {
-			o.c.tell("the snapshot was lost, but nothing has changed since: going on")
+			o.c.report("the snapshot was lost, but nothing has changed since: going on")
 			o.c.happened(Event{Event: EventResumed, Snapshot: snapshotUnchanged})
 		}
 		return nil

@@ -63,7 +63,7 @@ func (o *operation) restore(ctx context.Context) (restored bool, err error) {
 			return false, err
 		}
 	}
-	o.c.tell("the journal in the place has the job %s", o.job.Name)
+	o.c.report("the journal in the place has the job %s", o.job.Name)
 	return true, nil
 }
 
@@ -152,7 +152,7 @@ func (o *operation) restoreNotes(ctx context.Context, entries []journalEntry, fi
 				return err
 			}
 			if size, is := files[record.File.File]; !is || size != record.File.FileBytes {
-				o.c.tell("%s is missing, or has another size: it is written again", record.File.File)
+				o.c.report("%s is missing, or has another size: it is written again", record.File.File)
 				continue
 			}
 		}
@@ -255,7 +255,7 @@ func (o *operation) flushJournal(ctx context.Context) error {
 		return err
 	}
 	if err != nil && ctx.Err() == nil {
-		o.c.tell("%v", err)
+		o.c.report("%v", err)
 	}
 	return nil
 }

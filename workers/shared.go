@@ -156,7 +156,7 @@ func (r *run) dropSnapshot(ctx context.Context, name string) {
 		err = r.job.Delete(ctx, v.Key, v.Revision)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, queue.ErrNotFound) && !errors.Is(err, queue.ErrNoJob) {
-		r.worker.tell("%v", err)
+		r.worker.report("%v", err)
 	}
 }
 
@@ -203,7 +203,7 @@ func (w *watch) dropSnapshot(ctx, patient context.Context, v queue.Value) (dropp
 	}
 	if !errors.Is(err, source.ErrSnapshotLost) {
 		if err != nil && ctx.Err() == nil {
-			w.c.tell("%v", err)
+			w.c.report("%v", err)
 		}
 		return false, nil
 	}

@@ -96,7 +96,7 @@ func (w *watch) look(ctx context.Context) (err error) {
 	sessions := 0
 	for name, v := range w.workers {
 		if w.pulse.Look(v) {
-			w.c.tell("worker %s has not been heard of for a while", name)
+			w.c.report("worker %s has not been heard of for a while", name)
 			w.c.happened(Event{Event: EventWorkerSilent, Worker: name})
 			delete(w.workers, name)
 			delete(w.states, name)
@@ -158,7 +158,7 @@ func (w *watch) checkSnapshot(ctx context.Context) error {
 	if isLost(err) {
 		return w.lostError(err)
 	}
-	w.c.tell("%v", err)
+	w.c.report("%v", err)
 	return nil
 }
 

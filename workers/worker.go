@@ -89,7 +89,7 @@ func (w *Worker) Run(ctx context.Context, name string) error {
 	return err
 }
 
-func (w *Worker) tell(format string, args ...any) {
+func (w *Worker) report(format string, args ...any) {
 	if w.Notice != nil {
 		w.Notice(fmt.Sprintf(format, args...))
 	}
@@ -316,12 +316,12 @@ func (r *run) session(ctx context.Context, name string) error {
 		}
 		switch {
 		case errors.Is(err, queue.ErrLost):
-			r.worker.tell("%s was silent for too long, and its connection was given to another worker", name)
+			r.worker.report("%s was silent for too long, and its connection was given to another worker", name)
 		case errors.Is(err, source.ErrSnapshotLost), errors.Is(err, source.ErrUnavailable),
 			errors.Is(err, source.ErrOtherSnapshot):
 			// The database may come back, and the coordinator knows whether the snapshot does, or is about to replace
 			// what is left of the job by parts of another one.
-			r.worker.tell("%s: %v", name, err)
+			r.worker.report("%s: %v", name, err)
 			if isLost(err) {
 				if err := r.forsake(ctx, err); err != nil {
 					return err
@@ -411,7 +411,7 @@ func (r *run) take(ctx context.Context, src source.Source) (worked bool, err err
 			return done > 0, err
 		default:
 			refused++
-			r.worker.tell("%v", err)
+			r.worker.report("%v", err)
 		}
 	}
 }

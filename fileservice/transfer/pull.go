@@ -254,7 +254,7 @@ func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 	}
 	r := f.receiver
 	if r.Afresh {
-		f.pull.tell(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: fileservice.ErrChanged})
+		f.pull.report(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: fileservice.ErrChanged})
 	}
 	return receive.MissingRanges(r.Committed(), fileservice.Blocks(version.Size)), nil
 }

@@ -92,7 +92,7 @@ func (t *transfer) isForAll(dir string, err error) bool {
 // beginAfresh starts over with the new version of a file.
 func (t *transfer) beginAfresh(it *item, err error) error {
 	it.afresh++
-	t.tell(Event{Kind: FileChanged, Name: it.name, Size: it.size, Err: err})
+	t.report(Event{Kind: FileChanged, Name: it.name, Size: it.size, Err: err})
 	var size int64
 	err = t.try(func() (err error) {
 		size, err = it.mover.refresh(t.ctx)
@@ -136,13 +136,13 @@ func (t *transfer) mayRetry(err error, failures int) bool {
 	wait -= time.Duration(rand.Int64N(int64(wait) / 4)) // spreads the attempts
 	t.asking.Lock()
 	again := t.config.Retry(err)
-	tell := again && time.Since(t.notified) >= wait
-	if tell {
+	reports := again && time.Since(t.notified) >= wait
+	if reports {
 		t.notified = time.Now()
 	}
 	t.asking.Unlock()
-	if tell {
-		t.tell(Event{Kind: Waiting, Err: err, Wait: wait})
+	if reports {
+		t.report(Event{Kind: Waiting, Err: err, Wait: wait})
 	}
 	if again {
 		t.wait(wait)

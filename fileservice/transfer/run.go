@@ -98,9 +98,9 @@ type transfer struct {
 	endCheck context.CancelFunc
 	check    sync.WaitGroup // of checkServer
 
-	asking   sync.Mutex // for Retry
-	notified time.Time  // of waiting
-	telling  sync.Mutex // for Notify
+	asking    sync.Mutex // for Retry
+	notified  time.Time  // of waiting
+	reporting sync.Mutex // for Notify
 }
 
 // item is one file.

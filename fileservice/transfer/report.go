@@ -10,7 +10,7 @@ const maxFaults = 100 // kept in a Result
 // count ends an item.
 func (t *transfer) count(it *item, event Event, count func(*Result)) {
 	event.Name, event.Size = it.name, it.size
-	t.tell(event)
+	t.report(event)
 	if event.Kind != FileFailed {
 		t.progress.filesDone.Add(1)
 	}
@@ -35,7 +35,7 @@ func (r *Result) fail(name string, err error) {
 
 // fail counts a fault of something that is not in the queue, such as a directory.
 func (t *transfer) fail(name string, err error) {
-	t.tell(Event{Kind: FileFailed, Name: name, Err: err})
+	t.report(Event{Kind: FileFailed, Name: name, Err: err})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.result.fail(name, err)
@@ -48,7 +48,7 @@ func (t *transfer) failPath(name string, err error) {
 
 // skip counts a file that is not transferred.
 func (t *transfer) skip(name string, err error) {
-	t.tell(Event{Kind: FileSkipped, Name: name, Err: err})
+	t.report(Event{Kind: FileSkipped, Name: name, Err: err})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.result.Skipped++
@@ -72,7 +72,7 @@ func (t *transfer) plan(it *item) *item {
 	if present {
 		kind = FilePresent
 	}
-	t.tell(Event{Kind: kind, Name: it.name, Size: it.size})
+	t.report(Event{Kind: kind, Name: it.name, Size: it.size})
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if present {
@@ -84,12 +84,12 @@ func (t *transfer) plan(it *item) *item {
 	return nil
 }
 
-func (t *transfer) tell(event Event) {
+func (t *transfer) report(event Event) {
 	if t.config.Notify == nil {
 		return
 	}
-	t.telling.Lock()
-	defer t.telling.Unlock()
+	t.reporting.Lock()
+	defer t.reporting.Unlock()
 	t.config.Notify(event)
 }
 
