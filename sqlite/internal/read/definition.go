@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 
 	"culvert/source"
@@ -24,11 +23,16 @@ func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, er
 	if d.Columns, err = read[source.ColumnDefinition](ctx, db, columnDefinitionsSQL, table); err != nil {
 		return nil, err
 	}
-	create, err := db.texts(ctx, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", table)
-	if err != nil || len(create) == 0 {
-		return d, err
+	known, err := db.known(ctx)
+	if err != nil {
+		return nil, err
 	}
-	d.Create = create[0]
+	if known.tables[lower(table)].isView {
+		return d, nil
+	}
+	if d.Create, err = db.statementOf(ctx, table); err != nil {
+		return nil, err
+	}
 	if v, err := db.virtual(ctx, table); err != nil {
 		return nil, err
 	} else if v != nil {
@@ -41,24 +45,25 @@ func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, er
 	if d.Indexes, err = read[source.Index](ctx, db, indexesSQL, table); err != nil {
 		return nil, err
 	}
+	for i := range d.Indexes {
+		index := &d.Indexes[i]
+		if index.Definition, err = db.sqlOf(ctx, known.indexes[index.Name]); err != nil {
+			return nil, err
+		}
+	}
 	texts, err := db.textIndexes(ctx, table)
 	if err != nil {
 		return nil, err
 	}
 	d.Indexes = append(d.Indexes, texts...)
-	if d.Lacks, err = db.texts(ctx, lacksSQL, table); err != nil {
-		return nil, err
+	for _, trigger := range known.triggers[lower(table)] {
+		d.Lacks = append(d.Lacks, `the trigger "`+trigger+`"`)
 	}
-	return d, db.completeColumns(ctx, d)
+	return d, db.completeColumns(ctx, d, known)
 }
 
-// lacksSQL names what a table has and its definition has not.
-const lacksSQL = `
-SELECT 'the trigger "' || name || '"' FROM main.sqlite_schema
-WHERE type = 'trigger' AND tbl_name = ? COLLATE NOCASE ORDER BY name`
-
 // completeColumns adds to the columns of a table what no statement tells.
-func (db *DB) completeColumns(ctx context.Context, d *source.Definition) error {
+func (db *DB) completeColumns(ctx context.Context, d *source.Definition, known *catalog) error {
 	for i := range d.Columns {
 		c := &d.Columns[i]
 		_, collation, _, _, counts, err := db.conn.TableColumnMetadata("main", d.Name, c.Name)
@@ -72,14 +77,8 @@ func (db *DB) completeColumns(ctx context.Context, d *source.Definition) error {
 			continue
 		}
 		sequence := source.Sequence{Column: c.Name}
-		last, err := db.texts(ctx, "SELECT seq FROM main.sqlite_sequence WHERE name = ?", d.Name)
-		if err != nil {
-			return err
-		}
-		if len(last) > 0 {
-			if n, err := strconv.ParseInt(last[0], 10, 64); err == nil {
-				sequence.Last = &n
-			}
+		if last, is := known.sequences[d.Name]; is {
+			sequence.Last = &last
 		}
 		d.Sequences = append(d.Sequences, sequence)
 	}
@@ -109,10 +108,9 @@ const columnDefinitionsSQL = `
 SELECT json_object('name', c.name, 'type', c.type, 'not_null', json(iif(c."notnull", 'true', 'false')),
 	'default', c.dflt_value, 'generated', CASE c.hidden WHEN 2 THEN 'virtual' WHEN 3 THEN 'stored' END,
 	'identity', iif(c.pk = 1 AND c.type = 'INTEGER' COLLATE NOCASE
-		AND NOT EXISTS (SELECT 1 FROM pragma_index_list(t.name, 'main') AS i WHERE i.origin = 'pk'),
+		AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'pk'),
 		'by default', NULL))
-FROM main.sqlite_schema AS t, pragma_table_xinfo(t.name, 'main') AS c
-WHERE t.name = ? AND t.type IN ('table', 'view') AND c.hidden <> 1 ORDER BY c.cid`
+FROM pragma_table_xinfo(?1, 'main') AS c WHERE c.hidden <> 1 ORDER BY c.cid`
 
 // constraintsSQL describes the keys of a table. A foreign key that names no columns refers to the primary key of its
 // table, which may not be there.
@@ -136,13 +134,10 @@ UNION ALL SELECT * FROM (
 		FROM pragma_foreign_key_list(?1, 'main') AS k)
 	GROUP BY id ORDER BY id DESC)`
 
-// indexesSQL describes the indexes of a table. With CROSS JOIN, SQLite does not list them again for each table and
-// index of the database.
+// indexesSQL describes the indexes of a table, without their statements.
 const indexesSQL = `
-SELECT json_object('name', i.name, 'unique', json(iif(i."unique", 'true', 'false')), 'definition', s.sql,
+SELECT json_object('name', i.name, 'unique', json(iif(i."unique", 'true', 'false')),
 	'columns', json(iif(i.partial OR EXISTS (
 			SELECT 1 FROM pragma_index_info(i.name, 'main') AS c WHERE c.name IS NULL), NULL,
 		(SELECT json_group_array(c.name ORDER BY c.seqno) FROM pragma_index_info(i.name, 'main') AS c))))
-FROM pragma_index_list(?, 'main') AS i
-CROSS JOIN main.sqlite_schema AS s ON s.type = 'index' AND s.name = i.name
-WHERE i.origin = 'c' ORDER BY i.name`
+FROM pragma_index_list(?, 'main') AS i WHERE i.origin = 'c' ORDER BY i.name`

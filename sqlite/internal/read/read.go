@@ -26,6 +26,9 @@ type DB struct {
 	state string   // a name for the transaction, once a table was cut in it
 	taken []string // what was written as "x", and taken for a text since nothing has that name
 	spent error    // why the connection cannot be used any more
+
+	catalog *catalog                 // nil until it was asked for
+	asked   map[string]*sqlite3.Stmt // questions with parameters, which are asked for many tables
 }
 
 var _ source.Source = (*DB)(nil)
@@ -71,6 +74,10 @@ func (db *DB) Close() (err error) {
 	if db.open != nil {
 		err = db.open.Close()
 	}
+	for _, stmt := range db.asked {
+		finish(stmt)
+	}
+	db.asked = nil
 	// After a panic, the driver may have lost a statement that SQLite still has. Then only memory is left over, and a
 	// file that was read.
 	if e := db.conn.Close(); e != nil && db.spent == nil {
@@ -115,20 +122,34 @@ func (db *DB) query(ctx context.Context, sql, written string) (*rows, error) {
 }
 
 // texts returns the first column of all rows of a query with the parameters args.
-func (db *DB) texts(ctx context.Context, sql string, args ...string) (all []string, err error) {
+func (db *DB) texts(ctx context.Context, sql string, args ...string) ([]string, error) {
+	found, err := db.lines(ctx, 1, sql, args...)
+	var all []string
+	for _, row := range found {
+		all = append(all, row[0])
+	}
+	return all, err
+}
+
+// lines returns the first columns of all rows of a query with the parameters args.
+func (db *DB) lines(ctx context.Context, columns int, sql string, args ...string) (all [][]string, err error) {
 	defer db.catch(&err)
-	stmt, err := db.prepare(ctx, sql)
+	stmt, done, err := db.ask(ctx, sql, len(args) > 0)
 	if err != nil {
 		return nil, err
 	}
-	defer finish(stmt)
+	defer done()
 	for i, arg := range args {
 		if err := stmt.BindText(i+1, arg); err != nil {
 			return nil, db.fail(ctx, err)
 		}
 	}
 	for stmt.Step() {
-		all = append(all, stmt.ColumnText(0))
+		row := make([]string, columns)
+		for i := range row {
+			row[i] = stmt.ColumnText(i)
+		}
+		all = append(all, row)
 	}
 	if err := stmt.Err(); err != nil {
 		return nil, db.fail(ctx, err)
@@ -136,20 +157,44 @@ func (db *DB) texts(ctx context.Context, sql string, args ...string) (all []stri
 	return all, nil
 }
 
-// prepare compiles a statement that reads. The context governs the connection until the statement is closed.
-func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
+// ask compiles a statement, or returns the one that was compiled before. The caller must call done.
+func (db *DB) ask(ctx context.Context, sql string, keep bool) (stmt *sqlite3.Stmt, done func(), err error) {
+	if stmt = db.asked[sql]; stmt == nil {
+		if stmt, err = db.prepare(ctx, sql); err != nil {
+			return nil, nil, err
+		}
+		if !keep {
+			return stmt, func() { finish(stmt) }, nil
+		}
+		if db.asked == nil {
+			db.asked = map[string]*sqlite3.Stmt{}
+		}
+		db.asked[sql] = stmt
+	} else if err := db.free(ctx); err != nil {
+		return nil, nil, err
+	}
+	return stmt, func() { _ = stmt.Reset() }, nil // which repeats the error of the last step
+}
+
+// free makes sure that a statement can run, in the transaction.
+func (db *DB) free(ctx context.Context) error {
 	if db.spent != nil {
-		return nil, db.spent
+		return db.spent
 	}
 	if db.open != nil {
-		return nil, errors.New("sqlite: other rows of the database are still open")
+		return errors.New("sqlite: other rows of the database are still open")
+	}
+	db.conn.SetInterrupt(ctx)
+	return db.begin(ctx)
+}
+
+// prepare compiles a statement that reads. The context governs the connection until the statement is closed.
+func (db *DB) prepare(ctx context.Context, sql string) (*sqlite3.Stmt, error) {
+	if err := db.free(ctx); err != nil {
+		return nil, err
 	}
 	if strings.IndexByte(sql, 0) >= 0 {
 		return nil, errors.New("sqlite: the statement contains a NUL character")
-	}
-	db.conn.SetInterrupt(ctx)
-	if err := db.begin(ctx); err != nil {
-		return nil, err
 	}
 	db.taken = nil
 	stmt, tail, err := db.conn.Prepare(sql)

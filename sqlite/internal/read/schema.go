@@ -57,12 +57,14 @@ UNION ALL SELECT 'PRAGMA application_id = ' || application_id FROM pragma_applic
 
 // viewNamed returns the name of a view as the database writes it, or "".
 func (db *DB) viewNamed(ctx context.Context, name string) (string, error) {
-	found, err := db.texts(ctx,
-		"SELECT name FROM main.sqlite_schema WHERE type = 'view' AND name = ? COLLATE NOCASE", name)
-	if err != nil || len(found) == 0 {
+	known, err := db.known(ctx)
+	if err != nil {
 		return "", err
 	}
-	return found[0], nil
+	if o := known.tables[lower(name)]; o.isView {
+		return o.name, nil
+	}
+	return "", nil
 }
 
 // textIndexesOfViews returns what makes and fills the FTS5 tables whose content is a view.
@@ -80,12 +82,12 @@ func (db *DB) textIndexesOfViews(ctx context.Context) (statements []string, err 
 		if view == "" {
 			continue
 		}
-		made, err := db.texts(ctx, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", v.name)
+		made, err := db.statementOf(ctx, v.name)
 		if err != nil {
 			return nil, err
 		}
 		name := sqlite3.QuoteIdentifier(v.name)
-		statements = append(statements, made[0], "INSERT INTO main."+name+" ("+name+") VALUES ('rebuild')")
+		statements = append(statements, made, "INSERT INTO main."+name+" ("+name+") VALUES ('rebuild')")
 	}
 	return statements, err
 }

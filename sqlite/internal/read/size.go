@@ -21,12 +21,11 @@ func (r *rows) Size() (_ source.Size, err error) {
 	if r.table == "" {
 		return source.Size{}, nil
 	}
-	count, err := r.ask("SELECT max(CAST(stat AS INTEGER)) FROM main.sqlite_stat1 WHERE tbl = ?", r.table)
-	if err == nil && count <= 0 {
-		count, err = r.span()
-	}
-	if err != nil {
-		return source.Size{}, err
+	count := r.db.catalog.rows[r.table] // it is known, since the table was found
+	if count <= 0 {
+		if count, err = r.span(); err != nil {
+			return source.Size{}, err
+		}
 	}
 	if r.limit > 0 {
 		count = min(count, r.limit)
@@ -35,8 +34,8 @@ func (r *rows) Size() (_ source.Size, err error) {
 }
 
 // keyedSQL counts the tables of a name that have a rowid under that name.
-const keyedSQL = `SELECT count(*) FROM pragma_table_list AS t
-	WHERE t.schema = 'main' AND t.name = ? AND t.type = 'table' AND t.wr = 0
+const keyedSQL = `SELECT count(*) FROM pragma_table_list(?1) AS t
+	WHERE t.schema = 'main' AND t.name = ?1 AND t.type = 'table' AND t.wr = 0
 		AND NOT EXISTS (SELECT 1 FROM pragma_table_xinfo(t.name, 'main') WHERE name = 'rowid' COLLATE NOCASE)`
 
 // leastRow is the smallest size of a row: two bytes for its place in the page, and one each for its length, its rowid,

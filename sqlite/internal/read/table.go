@@ -90,19 +90,20 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 
 // find returns the name of a table or view as the database writes it.
 func (db *DB) find(ctx context.Context, name string) (string, error) {
-	const tables = "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')"
-	found, err := db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name)
-	const main = "main."
-	if err == nil && len(found) == 0 && len(name) > len(main) && strings.EqualFold(name[:len(main)], main) {
-		found, err = db.texts(ctx, tables+" AND name = ? COLLATE NOCASE", name[len(main):])
-	}
+	all, err := db.known(ctx)
 	if err != nil {
 		return "", err
 	}
-	if len(found) > 0 {
-		return found[0], nil
+	found, is := all.tables[lower(name)]
+	const main = "main."
+	if !is && len(name) > len(main) && strings.EqualFold(name[:len(main)], main) {
+		found, is = all.tables[lower(name[len(main):])]
 	}
-	known, err := db.texts(ctx, tables+` AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
+	if is {
+		return found.name, nil
+	}
+	known, err := db.texts(ctx, `SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')
+		AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
 	if err != nil {
 		return "", err
 	}

@@ -66,28 +66,22 @@ func (v *virtual) content() (table string, outside bool) {
 }
 
 // virtuals returns the virtual tables, sorted by name.
-func (db *DB) virtuals(ctx context.Context) (all []*virtual, err error) {
-	names, err := db.texts(ctx, virtualSQL+" ORDER BY name")
-	for _, name := range names {
-		v, e := db.virtual(ctx, name)
-		if e != nil {
-			return nil, e
-		}
-		all = append(all, v)
+func (db *DB) virtuals(ctx context.Context) ([]*virtual, error) {
+	known, err := db.known(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return all, err
+	return known.virtual, nil
 }
-
-// virtualSQL lists virtual tables, which have no page of their own.
-const virtualSQL = "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0"
 
 // virtual returns a virtual table, or nil if the table is none.
 func (db *DB) virtual(ctx context.Context, table string) (*virtual, error) {
-	sql, err := db.texts(ctx, strings.Replace(virtualSQL, "name", "sql", 1)+" AND name = ?", table)
-	if err != nil || len(sql) == 0 {
+	known, err := db.known(ctx)
+	if err != nil || !known.tables[lower(table)].isVirtual {
 		return nil, err
 	}
-	return parseVirtual(table, sql[0]), nil
+	i := slices.IndexFunc(known.virtual, func(v *virtual) bool { return sameName(v.name, table) })
+	return known.virtual[i], nil
 }
 
 // parseVirtual understands a statement as SQLite keeps it: CREATE VIRTUAL TABLE name USING module(arguments).
@@ -256,12 +250,14 @@ func (db *DB) settings(ctx context.Context, v *virtual) ([]string, error) {
 
 // ordinary returns the name of a table that is not virtual as the database writes it, or "".
 func (db *DB) ordinary(ctx context.Context, name string) (string, error) {
-	found, err := db.texts(ctx,
-		"SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name = ? COLLATE NOCASE", name)
-	if err != nil || len(found) == 0 {
+	known, err := db.known(ctx)
+	if err != nil {
 		return "", err
 	}
-	return found[0], nil
+	if o := known.tables[lower(name)]; !o.isView && !o.isVirtual {
+		return o.name, nil
+	}
+	return "", nil
 }
 
 // textIndexes returns the FTS5 tables that index a table, as what makes them again.
@@ -272,11 +268,11 @@ func (db *DB) textIndexes(ctx context.Context, table string) (indexes []source.I
 		if !outside || !sameName(content, table) {
 			continue
 		}
-		sql, err := db.texts(ctx, "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", v.name)
-		if err != nil || len(sql) == 0 {
+		sql, err := db.statementOf(ctx, v.name)
+		if err != nil {
 			return nil, err
 		}
-		indexes = append(indexes, source.Index{Name: v.name, Definition: sql[0]})
+		indexes = append(indexes, source.Index{Name: v.name, Definition: sql})
 	}
 	return indexes, err
 }
