@@ -36,7 +36,7 @@ func (d difference) Error() string { return "export: " + string(d) }
 func (d difference) Unwrap() error { return ErrDiffers }
 
 // Compare reads the tables of an export from a database, with up to jobs cores and connections as an export does, and
-// compares the number of rows and their sum with the manifest. It writes nothing, and reads no files; see
+// compares the number of rows and their sum with the manifest. [manifest.Manifest.NameIn] says how the tables are named. It writes nothing, and reads no files; see
 // [Directory.Verify]. The source decides whether the tables are of one state, as in an export. After each table it
 // calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
 // be read. Tables whose export failed are left out. The source is separated if [manifest.Manifest.OwnRows] says so.
@@ -52,6 +52,11 @@ func (d *Directory) Compare(
 	if d.Manifest.OwnRows() {
 		source.Separate(src)
 	}
+	description, err := source.Describe(ctx, src)
+	if err != nil {
+		return err
+	}
+	system := source.DialectOf(description.System)
 	for i := range d.Manifest.Tables {
 		t := &d.Manifest.Tables[i]
 		if t.Error != "" {
@@ -62,7 +67,7 @@ func (d *Directory) Compare(
 			Format: format.CSV{}, Compression: None, Unencrypted: true, Jobs: jobs, Progress: progress,
 			kept: "."+d.Manifest.Format == format.JSONL{}.Extension(),
 		}
-		err := plan.compare(ctx, src, t)
+		err := plan.compare(ctx, src, d.Manifest.NameIn(system, t), t)
 		switch {
 		case stops(ctx, err):
 			return err
@@ -82,9 +87,9 @@ func (d *Directory) Compare(
 }
 
 // compare compares a table of a database with its entry in a manifest.
-func (p *Plan) compare(ctx context.Context, src source.Source, t *manifest.Table) error {
+func (p *Plan) compare(ctx context.Context, src source.Source, name string, t *manifest.Table) error {
 	stats, err := p.Rows(ctx, io.Discard, func(ctx context.Context) (source.Rows, error) {
-		rows, err := open(ctx, src, t)
+		rows, err := open(ctx, src, name, t)
 		if err != nil {
 			return nil, err
 		}
@@ -110,16 +115,16 @@ func (p *Plan) compare(ctx context.Context, src source.Source, t *manifest.Table
 }
 
 // open opens the rows of a table that were exported.
-func open(ctx context.Context, src source.Source, t *manifest.Table) (source.Rows, error) {
+func open(ctx context.Context, src source.Source, name string, t *manifest.Table) (source.Rows, error) {
 	selection := source.Selection{Where: t.Where}
 	for _, column := range t.Columns {
 		selection.Columns = append(selection.Columns, column.Name)
 	}
 	if selector, ok := src.(source.Selector); ok && !selection.IsZero() {
-		return selector.Select(ctx, t.Name, selection)
+		return selector.Select(ctx, name, selection)
 	}
 	if t.Where != "" {
 		return nil, errors.New("export: the source cannot select a part of a table")
 	}
-	return src.Table(ctx, t.Name)
+	return src.Table(ctx, name)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Directory loads tables of an export. The map has the names of tables in the manifest, and the names that they have in
-// the database, or "" for the same; nil stands for all tables.
+// the database, or "" for those of [manifest.Manifest.NameIn]; nil stands for all tables.
 //
 // All tables are looked up before anything is loaded. If a table fails then or later, the others are still loaded, and
 // the error is a [*PartialError]. But nothing is loaded if rows are to be replaced to which tables refer that are not
@@ -32,7 +32,7 @@ import (
 func (p *Plan) Directory(
 	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
 ) ([]Stats, error) {
-	jobs, err := p.jobsOf(from, tables)
+	jobs, err := p.jobsOf(dst, from, tables)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (p *Plan) Directory(
 func (p *Plan) Preview(
 	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
 ) ([]Planned, error) {
-	jobs, err := p.jobsOf(from, tables)
+	jobs, err := p.jobsOf(dst, from, tables)
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +91,17 @@ func (p *Plan) workers(dst sink.Sink, tables int) int {
 	return max(1, min(p.loaders(), tables))
 }
 
+// systemOf returns the system of a sink, or "" if it is not known.
+func systemOf(dst sink.Sink) source.Dialect {
+	restorer, is := dst.(sink.Restorer)
+	for _, system := range []source.Dialect{source.PostgreSQL, source.MySQL, source.MariaDB, source.SQLite} {
+		if is && restorer.Restores(system) {
+			return system
+		}
+	}
+	return ""
+}
+
 // tableJob is a table of an export.
 type tableJob struct {
 	job
@@ -99,7 +110,7 @@ type tableJob struct {
 }
 
 // jobsOf finds the tables in the manifest.
-func (p *Plan) jobsOf(from *export.Directory, tables map[string]string) ([]tableJob, error) {
+func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]string) ([]tableJob, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -128,7 +139,7 @@ func (p *Plan) jobsOf(from *export.Directory, tables map[string]string) ([]table
 		if tables != nil && !wanted {
 			continue
 		}
-		j, err := p.jobOf(from, table, cmp.Or(to, table.Name), readable)
+		j, err := p.jobOf(from, table, cmp.Or(to, m.NameIn(systemOf(dst), table)), readable)
 		j.missing = err
 		jobs = append(jobs, j)
 		if j.columns != nil {

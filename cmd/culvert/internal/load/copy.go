@@ -116,6 +116,8 @@ func (c *copying) run(
 		if err := c.list(ctx); err != nil {
 			return c.explain(err)
 		}
+	} else if err := c.nameTargets(ctx); err != nil {
+		return c.explain(err)
 	}
 	if err := c.refuseSameDatabase(ctx); err != nil {
 		return err
@@ -194,12 +196,8 @@ func (c *copying) list(ctx context.Context) error {
 	}
 	for _, name := range names {
 		to, err := c.nameOf(ctx, name)
-		switch {
-		case err == nil:
-		case ctx.Err() != nil, errors.Is(err, source.ErrUnavailable):
+		if err != nil {
 			return err
-		default:
-			to = name // the look-up fails too, and says which table it is
 		}
 		same := slices.IndexFunc(c.targets, func(t target) bool { return strings.EqualFold(t.to, to) })
 		if same >= 0 && to != name {
@@ -211,15 +209,28 @@ func (c *copying) list(ctx context.Context) error {
 	return nil
 }
 
+// nameTargets gives the tables that were named the names that they have in the other database.
+func (c *copying) nameTargets(ctx context.Context) (err error) {
+	for i := range c.targets {
+		if t := &c.targets[i]; !t.renamed && err == nil {
+			t.to, err = c.nameOf(ctx, t.from)
+		}
+	}
+	return err
+}
+
 // nameOf returns the name that a table of the source has in the other database. SQLite has no schemas, and one of
-// MySQL is a database.
+// MySQL is a database. If the table cannot be looked up, the copy finds that out too, and says which table it is.
 func (c *copying) nameOf(ctx context.Context, name string) (string, error) {
 	if c.source.Engine == c.db.Engine {
 		return name, nil
 	}
 	d, err := source.Define(ctx, c.src, name)
+	if err != nil && (ctx.Err() != nil || errors.Is(err, source.ErrUnavailable)) {
+		return "", err
+	}
 	if err != nil || d == nil || d.Name == "" {
-		return name, err
+		return name, nil
 	}
 	return d.Name, nil
 }
