@@ -38,6 +38,15 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	case planned == nil:
 		return nil, err
 	}
+	if _, provides := dst.(sink.Provider); provides && p.Create {
+		schema, err := source.NeedsOf(ctx, src, missingOf(planned))
+		if err == nil && schema != nil {
+			err = p.provide(ctx, dst, schema, planned)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	workers := 1
 	sharer, shares := src.(source.Sharer)
 	if shares {

@@ -43,6 +43,14 @@ func (p *Plan) Directory(
 	if err := failures(planned); none(err) {
 		return failed(planned), err
 	}
+	if schema, err := p.needsOf(ctx, dst, from); err != nil || schema != nil {
+		if err == nil {
+			err = p.provide(ctx, dst, schema, planned)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	expected := int64(0)
 	for i := range jobs {
 		if planned[i].Err == nil {

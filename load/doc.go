@@ -39,9 +39,10 @@
 // # Trust
 //
 // Nothing of a file or a manifest is run as SQL, except with [Plan.Create]: then the definitions of the manifest, or of
-// the source of a copy, are run if the database is of the same system. A definition that makes anything but a table and
-// its indexes is refused ([sink.CheckStatements]). Its expressions can still call every function that the user of the
-// database may call. The encryption of a manifest does not prove who made it.
+// the source of a copy, are run if the database is of the same system, and with them what makes types, functions and
+// others that the tables need ([sink.Provider]). A definition that makes anything but a table and its indexes is
+// refused ([sink.CheckStatements]). Its expressions can still call every function that the user of the database may
+// call. The encryption of a manifest does not prove who made it.
 //
 // # Columns
 //

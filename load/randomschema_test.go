@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
 	"culvert/source"
@@ -83,4 +84,47 @@ func TestRandomSchemasPostgres(t *testing.T) {
 		}
 		expectDumped(t, from, copied)
 	})
+}
+
+// TestRandomTablesPostgres takes the tables of databases of PostgreSQL there and back by their definitions and what
+// they need, and copies them, into databases that have other things.
+func TestRandomTablesPostgres(t *testing.T) {
+	server := testkit.Postgres(t)
+	eachSchema(t, sourcetest.PostgresSchema(false), func(t *testing.T, s *sourcetest.RandomSchema) {
+		from, loaded, copied := server.NewDatabase(t), server.NewDatabase(t), server.NewDatabase(t)
+		runStatements(t, from, s.Statements)
+		src := openPostgres(t, from)
+		names, err := src.(source.Lister).Tables(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		needs, err := source.NeedsOf(t.Context(), src, names)
+		if err != nil || needs == nil || len(needs.Lacks) > 0 {
+			t.Fatalf("%+v, error %v", needs, err)
+		}
+		backup := newBackupOf(t, src, export.Plan{Schema: needs}, int64(s.IntN(2))<<8, names...)
+		plan := load.Plan{Loaders: 1 + s.IntN(3), Create: true, ReadBack: true}
+		if all, err := plan.Directory(t.Context(), newSink(t, loaded), backup.Directory, nil); err != nil {
+			t.Fatal(err, failuresOf(all))
+		}
+		expectDumped(t, from, loaded)
+
+		var tables []load.Names
+		for _, name := range names {
+			tables = append(tables, load.Names{From: name, To: name})
+		}
+		if all, err := plan.CopyTables(t.Context(), newSink(t, copied), src, tables); err != nil {
+			t.Fatal(err, failuresOf(all))
+		}
+		expectDumped(t, from, copied)
+	})
+}
+
+func failuresOf(all []load.Stats) (failures []string) {
+	for _, stats := range all {
+		if stats.Err != nil {
+			failures = append(failures, stats.Table+": "+stats.Err.Error())
+		}
+	}
+	return failures
 }

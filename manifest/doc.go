@@ -141,8 +141,9 @@
 //	options  string  as SQL
 //	last     number  the last number that was given when the table was defined
 //
-// These are left out: rights, row security, triggers, rules, and whatever the definition names, such as types,
-// functions and other tables; partitions, parents, tablespaces and storage parameters, unless create has them.
+// These are left out: rights, row security, triggers, rules, and whatever the definition names, such as types and
+// functions, which the schema may have, and other tables; partitions, parents, tablespaces and storage parameters,
+// unless create has them.
 //
 // A definition has at most 256 KiB, and all of a manifest have at most 16 MiB together, without white space. What is
 // larger is left out, and if there is too much together, the largest.
@@ -152,12 +153,14 @@
 //
 // # Schema
 //
-// The schema of a whole database ([culvert/source.Schema]) is in a file of its own, named [SchemaName] with the
+// The schema of a whole database ([culvert/source.Schema]), or what tables need beside their definitions, is in a file
+// of its own, named [SchemaName] with the
 // extensions of the compression and the encryption. The object schema of the manifest has these fields:
 //
 //	dialect     string   of its SQL, as in a definition
 //	by          string   the program that has printed it, such as pg_dump 17.2; absent if it was the exporting program
 //	tables      boolean  whether it makes the tables; otherwise, their definitions do
+//	needs       boolean  whether it makes only what the tables need, each thing if it does not exist
 //	own_rows    boolean  whether each table has only its own rows, although others inherit from it (source.Separator)
 //	lacks       array    of strings, for people: what the database has and the schema has not
 //	file        string   the name of its file
@@ -168,7 +171,9 @@
 //	sha256      string   of the file
 //
 // The text is a JSON object with the array statements. Each is an object with the string sql, and the boolean after,
-// which is absent for statements that come before the rows. They are in order.
+// which is absent for statements that come before the rows. They are in order. If the schema has needs, each also has
+// the string object, which names what is made, such as "type public.mood", and the array for, which names the tables
+// that need it; it is absent if all do.
 //
 // # Signature
 //

@@ -93,6 +93,17 @@ func New(of source.Description) *Manifest {
 	}
 }
 
+// LeftOut names, for people, what none of the tables and the schema have together.
+func (m *Manifest) LeftOut() []string {
+	switch {
+	case m.Schema == nil:
+		return m.Omitted
+	case m.Schema.Needs:
+		return slices.Concat(m.Omitted, m.Schema.Lacks)
+	}
+	return m.Schema.Lacks // which has what the tables leave out
+}
+
 // OwnRows reports whether each table has only its own rows, although others inherit from it; see [source.Separator].
 func (m *Manifest) OwnRows() bool { return m.Schema != nil && m.Schema.OwnRows }
 

@@ -42,7 +42,7 @@ func IsSchemaName(name string) bool {
 // NewSchema begins the entry of a schema. The texts in it become valid UTF-8.
 func NewSchema(s *source.Schema) *Schema {
 	described := &Schema{Schema: source.Schema{
-		Dialect: s.Dialect, By: valid(s.By), Tables: s.Tables, OwnRows: s.OwnRows,
+		Dialect: s.Dialect, By: valid(s.By), Tables: s.Tables, Needs: s.Needs, OwnRows: s.OwnRows,
 	}}
 	for _, name := range s.Lacks {
 		described.Lacks = append(described.Lacks, valid(name))

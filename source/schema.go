@@ -43,6 +43,10 @@ type Schema struct {
 	By      string  `json:"by,omitempty"`     // who printed it, such as "pg_dump 17.2"; "" for the source itself
 	Tables  bool    `json:"tables,omitempty"` // whether statements make the tables
 
+	// Needs says that it is not the schema of a whole database: the statements make only what tables need, each if it
+	// does not exist, and the tables are made by their definitions after that. None comes after the rows.
+	Needs bool `json:"needs,omitempty"`
+
 	// OwnRows says that tables inherit from others. If they are to be made by the statements, and to have each row
 	// once, they must be read and listed by a source after [Separate]. Package export sees to that, except the list.
 	OwnRows bool `json:"own_rows,omitempty"`
@@ -69,6 +73,13 @@ func (s *Schema) Count() (before, after int) {
 type Statement struct {
 	After bool   `json:"after,omitempty"` // it is run when the tables have their rows
 	SQL   string `json:"sql"`             // without a semicolon at its end
+
+	// Object names what the statement makes, in a schema with Needs. All statements of one object follow each other.
+	// The first one makes it, and is the same for equal objects.
+	Object string `json:"object,omitempty"`
+
+	// For are the tables that need the object, by the names that were asked for. None stands for all of them.
+	For []string `json:"for,omitempty"`
 }
 
 // MaxSchema is the most bytes that all statements of a schema have together. A schema of 100,000 tables has about half

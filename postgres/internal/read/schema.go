@@ -122,18 +122,26 @@ func (db *DB) addPositions(ctx context.Context, schema *source.Schema) error {
 		}
 	}
 	for _, s := range readable {
-		position, called := s.Last, "true"
-		if position == nil {
-			position, called = s.Next, "false"
-		}
-		if position == nil {
+		sql := setPositionSQL(s)
+		if sql == "" {
 			schema.Lacks = append(schema.Lacks, "the position of the sequence "+s.Name)
 			continue
 		}
-		schema.Statements = append(schema.Statements, source.Statement{After: true, SQL: fmt.Sprintf(
-			"SELECT pg_catalog.setval(%s, %d, %s)", literal(s.Name), *position, called)})
+		schema.Statements = append(schema.Statements, source.Statement{After: true, SQL: sql})
 	}
 	return nil
+}
+
+// setPositionSQL returns the statement that sets the position of a sequence as it was read, or "" if it was not.
+func setPositionSQL(s *source.Sequence) string {
+	position, called := s.Last, "true"
+	if position == nil {
+		position, called = s.Next, "false"
+	}
+	if position == nil {
+		return ""
+	}
+	return fmt.Sprintf("SELECT pg_catalog.setval(%s, %d, %s)", literal(s.Name), *position, called)
 }
 
 // literal returns a text as a constant of SQL.

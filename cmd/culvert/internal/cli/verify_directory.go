@@ -46,10 +46,7 @@ func verifyDirectory(
 	r.Author = argument.Author(d.Manifest)
 	r.Encrypted, r.Compression, r.manifest = &d.Manifest.Encrypted, d.Manifest.Compression, d.Manifest
 	r.Consistent, r.Snapshot = &d.Manifest.Consistent, d.Manifest.Snapshot
-	r.Omitted = d.Manifest.Omitted
-	if d.Manifest.Schema != nil {
-		r.Omitted = d.Manifest.Schema.Lacks
-	}
+	r.Omitted = d.Manifest.LeftOut()
 	w.Total = d.Size()
 	progress := new(export.Progress)
 	w.Figures = func() ui.Figures {
@@ -198,7 +195,11 @@ func (r *verifyReport) manifestText() string {
 	line("against", r.Against)
 	line("author", cmp.Or(r.Author, "unknown: not signed"))
 	line("exported", m.Begun.UTC().Format(time.RFC3339)+" to "+m.Ended.UTC().Format(time.RFC3339)+" by "+m.Tool)
-	if m.Schema != nil {
+	switch {
+	case m.Schema == nil:
+	case m.Schema.Needs:
+		line("schema", ui.Several(int64(m.Schema.Before), "statement")+" for what the tables need")
+	default:
 		line("schema", ui.Several(int64(m.Schema.Before+m.Schema.After), "statement")+by(m.Schema.By))
 	}
 	for _, text := range command.Omitted(r.Omitted) {

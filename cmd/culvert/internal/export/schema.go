@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -76,7 +78,7 @@ func (e *request) readSchema(ctx context.Context, a *command.App, src source.Sou
 		return nil, err
 	}
 	if !o.JSON {
-		a.Console.Warn("the schema is not exported, only the tables with their own definitions: " + command.Plain(err))
+		a.Console.Warn("the schema is not exported, only the tables and what they need: " + command.Plain(err))
 		for _, hint := range command.HintsOf(err) {
 			a.Console.Hint(hint)
 		}
@@ -86,4 +88,37 @@ func (e *request) readSchema(ctx context.Context, a *command.App, src source.Sou
 		omitted = e.plan.Omitted
 	}
 	return omitted, nil // people were told of the schema
+}
+
+// readNeeds reads what tables need beside their definitions, and returns what of that cannot be made.
+func (e *request) readNeeds(ctx context.Context, src source.Source, names []string) ([]string, error) {
+	if e.options.dataOnly {
+		return nil, nil
+	}
+	needs, err := source.NeedsOf(ctx, src, names)
+	if err != nil || needs == nil {
+		return nil, err
+	}
+	e.plan.Schema = needs
+	e.plan.Omitted = e.withoutNeeds(e.plan.Omitted)
+	return needs.Lacks, nil
+}
+
+// quoted matches a name in SQL that has quotes.
+var quoted = lazyregexp.New(`"((?:[^"]|"")*)"`)
+
+// withoutNeeds returns what is left out without the sequences that tables need, since these come along.
+func (e *request) withoutNeeds(omitted []string) []string {
+	if e.plan.Schema == nil || !e.plan.Schema.Needs {
+		return omitted
+	}
+	made := map[string]bool{}
+	for _, one := range e.plan.Schema.Statements {
+		name := quoted.ReplaceAllStringFunc(one.Object, func(name string) string {
+			return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
+		})
+		kind, name, _ := strings.Cut(name, " ")
+		made["the "+kind+` "`+name+`"`] = true
+	}
+	return slices.DeleteFunc(slices.Clone(omitted), func(what string) bool { return made[what] })
 }

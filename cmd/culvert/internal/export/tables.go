@@ -75,7 +75,12 @@ func (e *request) lookUp(ctx context.Context, a *command.App, src source.Source)
 		e.plan.Omitted, err = o.omitted(ctx, src)
 	}
 	if err == nil && !o.schemaOnly {
-		e.names, err = o.tableNames(ctx, src, e.names) // which depend on the schema
+		e.names, err = e.listTables(ctx, src) // which depend on the schema
+	}
+	if err == nil && e.plan.Schema == nil && o.several(e.names) {
+		var lacks []string
+		lacks, err = e.readNeeds(ctx, src, e.names)
+		omitted = append(e.withoutNeeds(omitted), lacks...)
 	}
 	if err == nil && !o.JSON {
 		a.WarnOmitted(omitted)
@@ -142,7 +147,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 		return err
 	}
 	w.Begin()
-	if o.schemaOnly {
+	if len(e.names) == 0 { // --schema-only, or a database without tables
 		err := e.plan.SchemaOnly(ctx, to, src)
 		if w.Summary = r.Schema.summary(); errors.Is(err, fs.ErrExist) {
 			err = l.Explain(err) // a manifest
@@ -285,6 +290,17 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	return r
 }
 
+// listTables returns the tables that are exported. A whole database need not have any.
+func (e *request) listTables(ctx context.Context, src source.Source) ([]string, error) {
+	names, err := e.options.tableNames(ctx, src, e.names)
+	if errors.Is(err, errNoTables) && e.plan.Schema != nil && len(e.plan.Schema.Statements) > 0 {
+		return nil, nil
+	}
+	return names, err
+}
+
+var errNoTables = errors.New("there are no tables to export")
+
 // tableNames returns the tables that are named, or those that the database has.
 func (o *options) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
 	if !o.listed() {
@@ -307,7 +323,7 @@ func (o *options) tableNames(ctx context.Context, src source.Source, names []str
 		}
 	}
 	if len(all) == 0 {
-		err := errors.New("there are no tables to export")
+		err := errNoTables
 		if d, describing := source.Describe(ctx, src); describing == nil && d.Database != "" {
 			err = command.WithHint(err, fmt.Sprintf("this is the database %q; another one has to be named in SOURCE, "+
 				"or in the environment", d.Database))

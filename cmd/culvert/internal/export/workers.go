@@ -148,9 +148,8 @@ func (e *request) share(
 	m, err := one.coordinate(ctx, w)
 	r.Job = one.job
 	if m != nil {
-		if r.Consistent, r.Omitted = &m.Consistent, m.Omitted; m.Schema != nil {
+		if r.Consistent, r.Omitted = &m.Consistent, m.LeftOut(); m.Schema != nil {
 			r.Schema = &schemaReport{By: m.Schema.By, Statements: m.Schema.Before + m.Schema.After}
-			r.Omitted = m.Schema.Lacks
 		}
 		if !w.Flags.JSON {
 			a.WarnOmitted(r.Omitted)
@@ -166,9 +165,17 @@ func (e *request) share(
 	return err
 }
 
-// schema returns the schema of the whole database, if it goes along. If it cannot, the plan says why.
+// schema returns the schema of the whole database, if it goes along, or what the tables need. If it cannot, the plan
+// says why.
 func (e *coordination) schema(ctx context.Context, src source.Source) (*source.Schema, error) {
 	_, err := e.readSchema(ctx, e.app, src)
+	if err != nil || e.plan.Schema != nil {
+		return e.plan.Schema, err
+	}
+	names, err := e.options.tableNames(ctx, src, e.names)
+	if err == nil {
+		_, err = e.readNeeds(ctx, src, names)
+	}
 	return e.plan.Schema, err
 }
 
@@ -291,7 +298,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Schema: e.schema,
 		Omitted: func(ctx context.Context, src source.Source) ([]string, error) {
 			omitted, err := e.options.omitted(ctx, src)
-			return append(omitted, e.plan.Omitted...), err
+			return append(e.withoutNeeds(omitted), e.plan.Omitted...), err
 		},
 		MaxSessions: e.flags().maxConnections, Resume: e.flags().resumes(),
 		Mixed: e.flags().resume == mixed,

@@ -50,6 +50,11 @@ func NewCopy(a *command.App) *cobra.Command {
 					if len(planned) == 0 {
 						return c.explainAll(ctx, tables, err)
 					}
+					needs, missing := c.plan.PreviewCopyNeeds(ctx, c.dst, c.src, planned)
+					if missing != nil {
+						return c.explain(withNeedsHint(missing))
+					}
+					r.addNeeds(needs)
 					return c.preview(r, planned, err, c.explain)
 				})
 			}

@@ -26,18 +26,19 @@ type SchemaReport struct {
 // makesDatabase reports whether a load makes the whole database again. Otherwise, tables are made by their definitions.
 func (l *loading) makesDatabase(db sink.Sink, m *manifest.Manifest) (bool, error) {
 	restorer, is := db.(sink.Restorer)
+	whole := m.Schema != nil && !m.Schema.Needs
 	switch {
 	case !l.o.schemaOnly && (!l.o.create || len(l.tables) > 0 || l.o.ledger != ""):
 		return false, nil
 	case l.o.schemaOnly && len(l.tables) > 0:
 		return false, command.Usagef("--schema-only makes the whole database, so no TABLE can be given")
-	case l.o.schemaOnly && m.Schema != nil && !m.Schema.Tables:
+	case l.o.schemaOnly && whole && !m.Schema.Tables:
 		return false, errSchemaOnly
-	case m.Schema != nil && is && restorer.Restores(m.Schema.Dialect):
+	case whole && is && restorer.Restores(m.Schema.Dialect):
 		return true, nil
 	case !l.o.schemaOnly:
 		return false, nil
-	case m.Schema == nil:
+	case !whole:
 		return false, command.WithHint(fmt.Errorf("%s: there is no schema in it", l.from),
 			"culvert export --all writes the schema too, without --data-only",
 			"the tables that were exported can be made alone: --create")
@@ -187,7 +188,8 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 // copyAll copies the tables, or the whole database.
 func (c *copying) copyAll(ctx context.Context, tables []load.Names) ([]load.Stats, error) {
 	if c.schema == nil {
-		return c.plan.CopyTables(ctx, c.dst, c.src, tables)
+		all, err := c.plan.CopyTables(ctx, c.dst, c.src, tables)
+		return all, withNeedsHint(err)
 	}
 	return c.plan.CopyDatabase(ctx, c.dst, c.src, c.schema, tables)
 }
@@ -218,4 +220,22 @@ func (r *PlanReport) addSchema(schema *source.Schema) {
 			r.Before = append(r.Before, one.SQL)
 		}
 	}
+}
+
+// addNeeds adds the statements of what tables need.
+func (r *PlanReport) addNeeds(needs []source.Statement) {
+	for _, one := range needs {
+		r.Before = append(r.Before, one.SQL)
+	}
+}
+
+// withNeedsHint adds what to try when something cannot be made that tables need.
+func withNeedsHint(err error) error {
+	switch {
+	case command.Is[*sink.DifferentError](err):
+		return command.WithHint(err, "nothing was changed; rename or drop what is there, or choose another database")
+	case command.Is[*sink.StatementsError](err):
+		return command.WithHint(err, "nothing was changed; make it yourself, and run the same command again")
+	}
+	return err
 }

@@ -247,7 +247,7 @@ func (l *loading) directory(
 	case whole:
 		return l.explain(at, do.whole(ctx, db, at, from))
 	case len(l.tables) == 0:
-		l.leaveOut(from.Manifest.Omitted, l.o.JSON)
+		l.leaveOut(from.Manifest.LeftOut(), l.o.JSON)
 	}
 	return l.explain(at, do.directory(ctx, db, at, from))
 }
@@ -288,7 +288,8 @@ func (f *filling) directory(
 	ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory,
 ) error {
 	all, err := f.loadTables(at, from, func() ([]load.Stats, error) {
-		return f.plan.Directory(ctx, db, from, namesOf(f.tables))
+		all, err := f.plan.Directory(ctx, db, from, namesOf(f.tables))
+		return all, withNeedsHint(err)
 	})
 	wanted := len(f.tables)
 	if wanted == 0 {

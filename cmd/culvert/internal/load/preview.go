@@ -35,6 +35,11 @@ func (p *preview) directory(
 	if len(planned) == 0 {
 		return err
 	}
+	needs, missing := p.plan.PreviewNeeds(ctx, db, from, planned)
+	if missing != nil {
+		return withNeedsHint(missing)
+	}
+	p.r.addNeeds(needs)
 	return p.work.preview(p.r, planned, err, func(err error) error { return p.explain(at, err) })
 }
 

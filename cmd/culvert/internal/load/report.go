@@ -287,7 +287,7 @@ func (f *tableFlags) withHints(err error) error {
 			"make the table yourself, with another name for the column, and load into it with --map OLD=NEW",
 		}
 	case errors.Is(err, sink.ErrNeeds):
-		hints = []string{"make types, functions and extensions first, which --create does not make"}
+		hints = []string{"make it first, and run the same command again"}
 	case errors.Is(err, sink.ErrBusy):
 		hints = []string{"try again when the other load is done"}
 	case errors.Is(err, sink.ErrLocked):

@@ -1,0 +1,41 @@
+package source
+
+import (
+	"context"
+	"slices"
+)
+
+// Needer is implemented by sources that know what tables need that their definitions only name, such as types.
+type Needer interface {
+	// Needs returns what makes that, as a schema with Needs, in the transaction of the rows. The tables are those that
+	// Table finds by the names. No rows may be open. The error is an [*UnknownError] if there is no such table.
+	Needs(ctx context.Context, tables []string) (*Schema, error)
+}
+
+// NeedsOf returns what tables need. It is nil if that is nothing, or if the source is not a [Needer]. What cannot be
+// made is in the Lacks of the schema, bounded as by [Omitted].
+func NeedsOf(ctx context.Context, s Source, tables []string) (*Schema, error) {
+	needer, ok := s.(Needer)
+	if !ok {
+		return nil, nil
+	}
+	needs, err := needer.Needs(ctx, tables)
+	if err != nil || len(needs.Statements) == 0 && len(needs.Lacks) == 0 {
+		return nil, err
+	}
+	needs.Lacks = boundOmitted(needs.Lacks)
+	return needs, nil
+}
+
+// NeededBy returns the schema with those statements only that some of its tables need.
+func (s *Schema) NeededBy(tables []string) *Schema {
+	needed := *s
+	chosen := map[string]bool{}
+	for _, name := range tables {
+		chosen[name] = true
+	}
+	needed.Statements = slices.DeleteFunc(slices.Clone(s.Statements), func(one Statement) bool {
+		return one.For != nil && !slices.ContainsFunc(one.For, func(name string) bool { return chosen[name] })
+	})
+	return &needed
+}
