@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -66,6 +67,8 @@ func TestSchemaGrants(t *testing.T) {
 
 // TestSchemaCanceled ends the reading of a schema that waits for a lock. Nothing of it stays in the server.
 func TestSchemaCanceled(t *testing.T) {
+	sockets := t.TempDir()
+	t.Setenv("TMPDIR", sockets)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, `CREATE TABLE t (a int)`)
 	lock := database.PsqlCommand(t, "-c", "BEGIN; LOCK TABLE t; SELECT pg_sleep(600)")
@@ -96,6 +99,9 @@ func TestSchemaCanceled(t *testing.T) {
 	defer cancel()
 	go func() {
 		testkit.WaitFor(t, "pg_dump to wait", func() bool { return waiting() == 2 })
+		if left, err := os.ReadDir(sockets); err != nil || len(left) > 0 {
+			t.Errorf("a process that is killed would leave %v, error %v", left, err)
+		}
 		cancel()
 	}()
 	if _, err := src.Schema(ctx, source.SchemaConfig{}); !errors.Is(err, context.Canceled) {

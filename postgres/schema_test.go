@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,6 +77,8 @@ SET default_table_access_method = heap2;
 CREATE MATERIALIZED VIEW public.m_c AS SELECT id, name, mood FROM "Shop".customers GROUP BY id;
 RESET default_table_access_method;
 COMMENT ON INDEX "Shop".by_name IS 'for search';
+COMMENT ON EXTENSION pg_trgm IS 'it''s ours';
+COMMENT ON EXTENSION plpgsql IS NULL;
 CREATE PUBLICATION pub FOR TABLE "Shop".orders;
 REFRESH MATERIALIZED VIEW public."m 2";
 REFRESH MATERIALIZED VIEW public."m 1";
@@ -198,5 +201,27 @@ func TestSchemaOfChunks(t *testing.T) {
 	}
 	if err := src.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSchemaLacks has what holds passwords. It does not come along, and is named.
+func TestSchemaLacks(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
+		CREATE USER MAPPING FOR PUBLIC SERVER s OPTIONS (password 'hunter2')`)
+	database.Exec(t, `CREATE SUBSCRIPTION sub CONNECTION 'password=hunter2' PUBLICATION p WITH (connect = false)`)
+	t.Cleanup(func() {
+		database.Exec(t, "ALTER SUBSCRIPTION sub SET (slot_name = NONE)")
+		database.Exec(t, "DROP SUBSCRIPTION sub")
+	})
+	schema := schemaOf(t, database)
+	want := []string{`the subscription "sub"`, `the user mapping of "public" for the server "s"`}
+	if !slices.Equal(schema.Lacks, want) {
+		t.Errorf("the schema lacks %q, want %q", schema.Lacks, want)
+	}
+	for _, one := range schema.Statements {
+		if strings.Contains(one.SQL, "hunter2") {
+			t.Errorf("there is a password in %s", one.SQL)
+		}
 	}
 }

@@ -70,6 +70,7 @@ func (p *proxy) serve() {
 	if err != nil {
 		return
 	}
+	_ = os.RemoveAll(p.directory)           // now, since this process may be killed; close says if that fails
 	if err := p.greet(client); err == nil { // otherwise the client says so
 		var back sync.WaitGroup
 		back.Go(func() {
@@ -78,8 +79,10 @@ func (p *proxy) serve() {
 			_ = client.Close()
 		})
 		_, _ = io.Copy(p.server.Conn, client)
-		_ = p.server.Conn.Close()
+		// The client has said that it ends. When the server has closed the connection, it can accept another.
+		_ = p.server.Conn.SetReadDeadline(time.Now().Add(grace))
 		back.Wait()
+		_ = p.server.Conn.Close()
 	}
 	_ = client.Close()
 }
@@ -120,6 +123,7 @@ func (p *proxy) end(byItself bool) error {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
 		_ = p.conn.CancelRequest(ctx) // what it fails for ends the connection too
+		_ = p.server.Conn.Close()
 	}
 	return p.close()
 }
@@ -127,7 +131,7 @@ func (p *proxy) end(byItself bool) error {
 // close ends both connections, and removes the socket.
 func (p *proxy) close() error {
 	err := p.listener.Close()
-	_ = p.server.Conn.Close() // which the server may have closed
 	p.served.Wait()
+	_ = p.server.Conn.Close() // which the server may have closed
 	return errors.Join(err, os.RemoveAll(p.directory))
 }

@@ -58,7 +58,30 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 	if err := db.addPositions(ctx, schema); err != nil {
 		return nil, err
 	}
+	if err := db.addComments(ctx, schema); err != nil {
+		return nil, err
+	}
 	return schema, db.addRefreshes(ctx, schema)
+}
+
+// commentsSQL returns statements that make the comments of extensions that are not those that the extensions make.
+const commentsSQL = `
+SELECT 'COMMENT ON EXTENSION ' || quote_ident(e.extname) || ' IS ' || quote_nullable(c.comment)
+FROM pg_catalog.pg_extension e LEFT JOIN pg_catalog.pg_available_extensions a ON a.name = e.extname
+CROSS JOIN LATERAL (SELECT pg_catalog.obj_description(e.oid, 'pg_extension')) AS c(comment)
+WHERE c.comment IS DISTINCT FROM a.comment ORDER BY 1`
+
+// addComments adds the comments of extensions that a user has changed. Those of pg_dump say nothing of that, and only
+// the owner of an extension may run them.
+func (db *DB) addComments(ctx context.Context, schema *source.Schema) error {
+	comments, err := db.session.list(ctx, commentsSQL)
+	if err != nil {
+		return db.session.failed(ctx, readingSchema, err)
+	}
+	for _, sql := range comments {
+		schema.Statements = append(schema.Statements, source.Statement{SQL: sql, After: true})
+	}
+	return nil
 }
 
 // readingSchema is what fails.
