@@ -86,6 +86,11 @@ type Plan struct {
 	// Author signs the manifest of an export of several tables. Nil leaves it unsigned. See [manifest.Manifest.Author].
 	Author ed25519.PrivateKey
 
+	// FinishSchema, if not nil, returns the Schema and the Omitted of the manifest in place of these. Tables calls it
+	// when all tables are written and no rows are open, since a source may read its schema meanwhile
+	// ([source.SchemaStarter]). Of a schema with OwnRows, the plan must have the Schema before.
+	FinishSchema func(context.Context) (schema *source.Schema, omitted []string, err error)
+
 	// Overwrite replaces the files of an earlier export of several tables.
 	Overwrite bool
 
@@ -218,6 +223,7 @@ type work struct {
 	divide bool              // several connections may read
 	share  share             // among several tables
 	part   *source.Part      // that is read, while others may be; nil if all rows are
+	beside bool              // other tables are read meanwhile
 	codec  *compress.Encoder // or nil; for a small table, a new one would take most of the time
 }
 
@@ -324,7 +330,7 @@ func (p *Plan) begin(w work, rows source.Rows) (*Progress, error) {
 	switch {
 	case p.Progress == nil:
 		return new(Progress), nil
-	case w.part != nil:
+	case w.part != nil || w.beside:
 		return p.Progress, nil
 	}
 	return p.Progress, p.Progress.begin(w.share, rows)

@@ -7,9 +7,6 @@ import (
 	"io/fs"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"golang.org/x/sync/errgroup"
 
 	"culvert/internal/rowsum"
 	"culvert/manifest"
@@ -38,7 +35,9 @@ func (e *PartialError) Error() string {
 }
 
 // Tables writes each table to a file of its own, and then the manifest. [manifest.FileNames] returns the names of the
-// files. One table is written after the other, each read by as many connections as with Table.
+// files. One table is written after the other, each read by as many connections as with Table. If the source looks up
+// many tables together ([source.Preparer]) and is a [source.Sharer], as many sessions as for parts, at least 8 tables
+// for each, first write the tables of up to 4 MiB. They take the memory of such sessions.
 //
 // With a PartSize, each table is written in parts, whose files are in a directory of the table and have the names that
 // [manifest.PartFile] returns. If the source is a [source.Sharer], up to Jobs sessions, at most 16, read parts at the
@@ -113,6 +112,7 @@ type tables struct {
 	all      []table
 	sessions *sessions
 	commits  commits
+	prepares bool // the source looks up many tables together
 
 	mu   sync.Mutex // of what tables know of files that end
 	left []task     // for the first session, since others did not get the lock
@@ -148,53 +148,6 @@ func aboutTable(one *TableStats, err error) error {
 	return fmt.Errorf("export: table %q: %w", one.Name, err)
 }
 
-// lookUp looks up all tables, and cuts them.
-func (t *tables) lookUp(ctx context.Context, src source.Source, names []string) error {
-	t.plan.separate(src)
-	outside, err := source.OutsideSnapshot(ctx, src, names)
-	if err != nil {
-		return err
-	}
-	isOutside := map[string]bool{}
-	for _, name := range outside {
-		isOutside[name] = true
-	}
-	sizes := make([]source.Size, len(names))
-	extension := ""
-	if t.plan.PartSize == 0 {
-		extension = t.plan.Extension()
-	}
-	for i, file := range manifest.FileNames(names, extension) {
-		one := &t.all[i]
-		one.stats = TableStats{Name: names[i], File: file}
-		var look func(source.Rows) error
-		if t.plan.PartSize == 0 && t.plan.Progress != nil {
-			look = func(rows source.Rows) (err error) {
-				sizes[i], err = sizeOf(rows)
-				return err
-			}
-		}
-		one.outline, err = t.plan.outline(ctx, src, names[i], look)
-		unknown, _ := errors.AsType[*source.UnknownError](err)
-		switch {
-		case unknown != nil || stops(ctx, err):
-			return err
-		case err != nil && t.plan.FailFast:
-			return aboutTable(&one.stats, err)
-		case err != nil:
-			one.stats.Err = err
-			continue
-		}
-		one.outline.Outside = isOutside[names[i]]
-		one.stats.Outside, one.stats.Indivisible = one.outline.Outside, one.outline.indivisible()
-		one.files, one.refused = make([]manifest.Part, max(1, len(one.outline.Parts))), map[int]bool{}
-	}
-	for i, share := range weigh(names, sizes) {
-		t.all[i].share = share
-	}
-	return nil
-}
-
 // tasks returns all files, and how many of them are parts.
 func (t *tables) tasks() (tasks []task, parts int) {
 	const fixed = 64 << 10 // the cost of a part, as bytes
@@ -210,51 +163,6 @@ func (t *tables) tasks() (tasks []task, parts int) {
 		}
 	}
 	return tasks, parts
-}
-
-// write writes all files. It returns the error that stopped the export.
-func (t *tables) write(ctx context.Context, src source.Source) (err error) {
-	tasks, parts := t.tasks()
-	t.plan.Progress.expect(tasks)
-	if t.sessions, err = t.plan.openSessions(ctx, src, parts); err != nil {
-		return err
-	}
-	for i := range t.all {
-		one := &t.all[i]
-		one.stats.Readers = min(len(t.sessions.sources), len(one.files))
-		if one.stats.Indivisible == nil {
-			one.stats.Indivisible = t.sessions.fewer
-		}
-	}
-	if err = t.run(ctx, len(t.sessions.sources), tasks); err == nil {
-		err = t.run(ctx, 1, t.left)
-	}
-	return errors.Join(err, t.commits.settle(0), t.sessions.close())
-}
-
-// run has sessions write files. Each takes the next one when it has written one.
-func (t *tables) run(ctx context.Context, sessions int, tasks []task) error {
-	var next atomic.Int64
-	work := func(ctx context.Context, session int) error {
-		for ctx.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= len(tasks) {
-				return nil
-			}
-			if err := t.do(ctx, session, tasks[i]); err != nil {
-				return err
-			}
-		}
-		return context.Cause(ctx)
-	}
-	if sessions == 1 {
-		return work(ctx, 0) // here, so that the caller can recover from a source that panics
-	}
-	group, inner := errgroup.WithContext(ctx)
-	for session := range sessions {
-		group.Go(func() error { return work(inner, session) })
-	}
-	return group.Wait()
 }
 
 // do writes one file, unless another one of its table has failed. The error must stop the export.
@@ -300,6 +208,7 @@ func (t *tables) work(task task, session int) (file string, w work) {
 	}
 	return one.stats.File, work{
 		open: t.plan.table(src, one.stats.Name), divide: !t.plan.Ordered, share: one.share, codec: t.sessions.codec,
+		beside: len(t.sessions.sources) > 1,
 	}
 }
 
@@ -358,7 +267,7 @@ func (t *tables) finish(ctx context.Context) ([]TableStats, error) {
 		t.list.Add(entry)
 		all[i] = one.stats
 	}
-	if err := t.plan.WriteSchema(ctx, t.to, t.list); err != nil {
+	if err := t.writeSchema(ctx); err != nil {
 		return t.complete(), err
 	}
 	if err := t.plan.WriteManifest(ctx, t.to, t.list); err != nil {
@@ -368,6 +277,17 @@ func (t *tables) finish(ctx context.Context) ([]TableStats, error) {
 		return all, &PartialError{Failed: failed, Tables: len(all)}
 	}
 	return all, nil
+}
+
+// writeSchema writes the schema, which may be complete only now.
+func (t *tables) writeSchema(ctx context.Context) (err error) {
+	plan := *t.plan
+	if plan.FinishSchema != nil {
+		if plan.Schema, t.list.Omitted, err = plan.FinishSchema(ctx); err != nil {
+			return err
+		}
+	}
+	return plan.WriteSchema(ctx, t.to, t.list)
 }
 
 // join makes the entry of a table in the manifest, and takes its figures from there.

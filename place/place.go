@@ -99,6 +99,15 @@ type File interface {
 	Discard() error
 }
 
+// Grouped is implemented by files of places that commit several files together in less time than one after the other.
+type Grouped interface {
+	File
+
+	// CommitAll is Commit for several files of the same place, one of which is the receiver. It returns the error of
+	// each, in their order.
+	CommitAll(files []File) []error
+}
+
 // WithContext returns a place whose Open, Stat and Lstat, and the files that it opens, fail when ctx ends. It returns p
 // if p has no method WithContext: then calls under way are not cut off.
 func WithContext(ctx context.Context, p Place) Place {

@@ -12,6 +12,43 @@ type Schemer interface {
 	Schema(ctx context.Context, config SchemaConfig) (*Schema, error)
 }
 
+// SchemaStarter is implemented by sources that can read the schema while rows are read.
+type SchemaStarter interface {
+	Schemer
+
+	// StartSchema begins to read what Schema returns. It reports whether that has OwnRows, which decides how tables are
+	// listed and read. Then finish waits for it and returns it, once; no rows may be open. The context of StartSchema
+	// governs what was begun, and Close of the source ends it.
+	StartSchema(ctx context.Context, config SchemaConfig) (
+		ownRows bool, finish func(context.Context) (*Schema, error), err error)
+}
+
+// StartSchema begins to read the schema of a source, as [SchemaOf] does, and returns what finishes that. If the source
+// is not a [SchemaStarter], the schema is read at once.
+func StartSchema(ctx context.Context, s Source, config SchemaConfig) (
+	ownRows bool, finish func(context.Context) (*Schema, error), err error,
+) {
+	starter, ok := s.(SchemaStarter)
+	if !ok {
+		schema, err := SchemaOf(ctx, s, config)
+		if err != nil {
+			return false, nil, err
+		}
+		return schema.OwnRows, func(context.Context) (*Schema, error) { return schema, nil }, nil
+	}
+	ownRows, rest, err := starter.StartSchema(ctx, config)
+	if err != nil {
+		return false, nil, err
+	}
+	return ownRows, func(ctx context.Context) (*Schema, error) {
+		schema, err := rest(ctx)
+		if err == nil {
+			schema.Lacks = boundOmitted(schema.Lacks)
+		}
+		return schema, err
+	}, nil
+}
+
 // SchemaConfig says what belongs to a schema.
 type SchemaConfig struct {
 	// Grants adds who owns what, and who may do what with it. The roles must exist where the statements are run.

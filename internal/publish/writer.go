@@ -82,18 +82,31 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // Commit makes the file durable and gives it its name. If the name is taken, Commit replaces that file if replace is
 // set, and otherwise fails with [fs.ErrExist]. After an error nothing is left, unless it is [ErrNotDurable]. After
-// Discard, Commit fails with [fs.ErrClosed].
+// Discard, Commit fails with [fs.ErrClosed]. [Publisher.Commit] commits several files.
 func (w *Writer) Commit(replace bool) error {
-	if w.err != nil {
-		return errors.Join(w.err, w.Discard())
-	}
-	if err := w.file.Sync(); err != nil {
-		return errors.Join(w.explain(err), w.Discard())
+	if err := w.sync(); err != nil {
+		return errors.Join(err, w.Discard())
 	}
 	if err := w.rename(replace); err != nil {
 		return err
 	}
-	if err := errors.Join(SyncDir(w.dir, "."), w.dir.Close()); err != nil {
+	return w.named(SyncDir(w.dir, "."))
+}
+
+// sync makes what was written durable.
+func (w *Writer) sync() error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.file.Sync(); err != nil {
+		return w.explain(err)
+	}
+	return nil
+}
+
+// named ends a commit, with the error of the sync of the directory.
+func (w *Writer) named(err error) error {
+	if err := errors.Join(err, w.dir.Close()); err != nil {
 		return &fs.PathError{Op: "sync", Path: w.path, Err: fmt.Errorf("%w: %w", ErrNotDurable, err)}
 	}
 	return nil

@@ -35,11 +35,15 @@ type Dir struct {
 	fs.ReadLinkFS
 	root *os.Root
 
-	mu   sync.Mutex
-	made map[string]bool // directories, by their names in the place
+	mu        sync.Mutex
+	made      map[string]bool    // directories, by their names in the place
+	publisher *publish.Publisher // nil before the first file is written
 }
 
-var _ place.Place = (*Dir)(nil)
+var (
+	_ place.Place   = (*Dir)(nil)
+	_ place.Grouped = (*file)(nil)
+)
 
 // Open opens a directory, which must exist.
 func Open(name string) (*Dir, error) {
@@ -52,7 +56,14 @@ func Open(name string) (*Dir, error) {
 
 // Close closes the directory. Files that are open stay so. Files under construction must have been committed or
 // discarded.
-func (d *Dir) Close() error { return d.root.Close() }
+func (d *Dir) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.publisher == nil {
+		return d.root.Close()
+	}
+	return errors.Join(d.publisher.Close(), d.root.Close())
+}
 
 // Open opens a file or a directory as an [*os.File].
 func (d *Dir) Open(name string) (fs.File, error) {
@@ -121,6 +132,11 @@ func (d *Dir) create(ctx context.Context, name string, replace bool) (place.File
 	defer d.mu.Unlock()
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
+	}
+	if d.publisher == nil {
+		if d.publisher, err = publish.NewPublisher(d.root); err != nil {
+			return nil, f.named("create", err)
+		}
 	}
 	if err := d.mkdir(path.Dir(name)); err != nil {
 		return nil, errors.Join(err, d.removeEmpty(path.Dir(name)))
@@ -231,6 +247,36 @@ func (f *file) Commit() error {
 	f.closed = true
 	f.unwatch()
 	return nil
+}
+
+// CommitAll implements [place.Grouped]. The files share their syncs.
+func (f *file) CommitAll(files []place.File) []error {
+	errs := make([]error, len(files))
+	var writers []*publish.Writer
+	var of []int // files
+	for i, one := range files {
+		one, is := one.(*file)
+		switch {
+		case !is || one.dir != f.dir:
+			errs[i] = files[i].Commit()
+		case one.closed:
+			errs[i] = one.named("commit", fs.ErrClosed)
+		case context.Cause(one.ctx) != nil:
+			errs[i] = errors.Join(context.Cause(one.ctx), one.Discard())
+		default:
+			writers, of = append(writers, one.writer), append(of, i)
+		}
+	}
+	for i, err := range f.dir.publisher.Commit(writers, func(i int) bool { return files[of[i]].(*file).replace }) {
+		one := files[of[i]].(*file)
+		if err != nil {
+			errs[of[i]] = errors.Join(one.cause(one.named("commit", err)), one.Discard())
+			continue
+		}
+		one.closed = true
+		one.unwatch()
+	}
+	return errs
 }
 
 func (f *file) Discard() error {

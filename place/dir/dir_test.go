@@ -156,3 +156,65 @@ func TestAppearsMeanwhile(t *testing.T) {
 		t.Errorf("%q, %v, %q", text, err, names(t, path))
 	}
 }
+
+// TestCommitAll commits files together, of which some fail, each in its own way.
+func TestCommitAll(t *testing.T) {
+	for _, more := range []int{0, 20} { // which are synced one by one, or all at once
+		path := t.TempDir()
+		d := open(t, path)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var files []place.File
+		create := func(ctx context.Context, name string, replace bool) {
+			begin := d.Create
+			if replace {
+				begin = d.Replace
+			}
+			f, err := begin(ctx, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(f, name); err != nil {
+				t.Error(err)
+			}
+			files = append(files, f)
+		}
+		create(t.Context(), "a", false)
+		create(t.Context(), "sub/b", true)
+		create(t.Context(), "taken", false)
+		create(ctx, "canceled", false)
+		create(t.Context(), "discarded", false)
+		for i := range more {
+			create(t.Context(), fmt.Sprint("more", i), false)
+		}
+		if err := os.WriteFile(filepath.Join(path, "taken"), []byte("theirs"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		if err := files[4].Discard(); err != nil {
+			t.Error(err)
+		}
+		errs := files[0].(place.Grouped).CommitAll(files)
+		for i, want := range []error{nil, nil, fs.ErrExist, context.Canceled, fs.ErrClosed} {
+			if !errors.Is(errs[i], want) {
+				t.Errorf("file %d: %v, want %v", i, errs[i], want)
+			}
+		}
+		if err := errors.Join(errs[5:]...); err != nil {
+			t.Error(err)
+		}
+		for name, want := range map[string]string{"a": "a", "sub/b": "sub/b", "taken": "theirs"} {
+			if text, err := fs.ReadFile(d, name); string(text) != want || err != nil {
+				t.Errorf("%s has %q, error %v", name, text, err)
+			}
+		}
+		for len(names(t, path)) > 3+more { // another goroutine removes what was canceled, soon
+			if t.Context().Err() != nil {
+				t.FailNow()
+			}
+		}
+		if err := files[0].Commit(); !errors.Is(err, fs.ErrClosed) {
+			t.Errorf("a second commit: %v", err)
+		}
+	}
+}

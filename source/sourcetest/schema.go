@@ -73,3 +73,39 @@ func testSchema(t *testing.T, f *Fixture) {
 		t.Errorf("with a canceled context: %v", err)
 	}
 }
+
+// testSchemaBeside reads the schema while rows are read, and begins it once more before the source is closed.
+func testSchemaBeside(t *testing.T, f *Fixture) {
+	f.createMany(t, "schema_many")
+	src := f.open(t)
+	starter := as[source.SchemaStarter](t, src)
+	want, err := starter.Schema(context.Background(), source.SchemaConfig{})
+	if _, is := errors.AsType[*source.NoSchemaError](err); is {
+		return // such as without the rights for it
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ownRows, finish, err := source.StartSchema(context.Background(), src, source.SchemaConfig{})
+	if err != nil || ownRows != want.OwnRows {
+		t.Fatalf("it has own rows: %v, error %v", ownRows, err)
+	}
+	rows := f.rows(t, src, "schema_many")
+	if got := len(readAll(t, rows)); got != manyRows {
+		t.Errorf("beside the schema there are %d rows, want %d", got, manyRows)
+	}
+	closeRows(t, rows)
+	rows = f.rows(t, src, "schema_many")
+	if _, err := finish(context.Background()); err == nil {
+		t.Error("a schema is finished while rows are open")
+	}
+	closeRows(t, rows)
+	if s, err := finish(context.Background()); err != nil || !reflect.DeepEqual(s.Statements, want.Statements) {
+		t.Errorf("beside the rows the schema is %+v, and alone %+v, error %v", s, want, err)
+	}
+	canceled, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if _, _, err := starter.StartSchema(canceled, source.SchemaConfig{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -138,6 +138,7 @@ var parts = []struct {
 	{"Prepare", testPrepare, nil},
 	{"PrepareOpen", testPrepareOpen, nil},
 	{"Schema", testSchema, nil},
+	{"SchemaBeside", testSchemaBeside, nil},
 	{"Size", testSize, nil},
 	{"Divide", testDivide, divides},
 	{"DivideRefused", testDivideRefused, divides},

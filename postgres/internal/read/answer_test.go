@@ -20,7 +20,7 @@ type answers map[string][][]string
 // begun is the answer to what begins the transaction.
 func begun(searchPath, schemas, locks string) []string {
 	return []string{
-		searchPath, schemas, "me", "now", "d", "15.1", "1:1:", "2024-01-01", "12:00:00.5", locks, "100", "0",
+		searchPath, schemas, "me", "now", "d", "15.1", "1:1:", "2024-01-01", "12:00:00.5", locks, "100", "0", "on",
 	}
 }
 

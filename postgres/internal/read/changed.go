@@ -147,6 +147,9 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 	}
 	var outside []string
 	for _, name := range names {
+		if db.known.of(name) != nil {
+			continue // an ordinary table
+		}
 		r, err := db.session.findRelation(ctx, name)
 		if _, unknown := errors.AsType[*source.UnknownError](err); unknown {
 			continue

@@ -176,7 +176,8 @@ func (s *session) readSequences(ctx context.Context, sequences []*source.Sequenc
 // can be read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
 const definitionsSQL = `
 SELECT c.oid, pg_catalog.json_build_object(
-	'comment', pg_catalog.obj_description(c.oid, 'pg_class'),
+	'comment', (` + commentSQL + ` WHERE m.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND m.objoid = c.oid
+		AND m.objsubid = 0),
 	'columns', (` + columnDefinitionsSQL + `),
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
@@ -184,13 +185,18 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'sequences', s.list, 'readable', s.readable)
 FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
 
+// commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
+// each of which takes five times as long to begin as this one to run.
+const commentSQL = `SELECT m.description FROM pg_catalog.pg_description m`
+
 const columnDefinitionsSQL = `
 	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
 		'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod), 'not_null', a.attnotnull,
 		'default', CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
 		'expression', CASE WHEN a.attgenerated <> '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
 		'generated', CASE a.attgenerated WHEN 's' THEN 'stored' WHEN 'v' THEN 'virtual' END,
-		'comment', pg_catalog.col_description(a.attrelid, a.attnum),
+		'comment', (` + commentSQL + ` WHERE m.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
+			AND m.objoid = a.attrelid AND m.objsubid = a.attnum),
 		'identity', CASE a.attidentity WHEN 'a' THEN 'always' WHEN 'd' THEN 'by default' END,
 		'collation', CASE WHEN a.attcollation <> t.typcollation THEN (
 			SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(o.collname)
@@ -227,10 +233,11 @@ const indexesSQL = `
 			WHERE k.place <= i.indnkeyatts) END
 		) ORDER BY r.relname)
 	FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class r ON r.oid = i.indexrelid
-	CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_indexdef(r.oid) OFFSET 0) AS text(definition)
-	WHERE i.indrelid = c.oid AND i.indisvalid AND text.definition IS NOT NULL
-		AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint o
-			WHERE o.conindid = i.indexrelid AND o.conrelid = i.indrelid AND o.contype IN ('p', 'u', 'x'))`
+	CROSS JOIN LATERAL (SELECT pg_catalog.pg_get_indexdef(r.oid) WHERE NOT EXISTS (
+		SELECT FROM pg_catalog.pg_constraint o
+		WHERE o.conindid = i.indexrelid AND o.conrelid = i.indrelid AND o.contype IN ('p', 'u', 'x'))
+		OFFSET 0) AS text(definition)
+	WHERE i.indrelid = c.oid AND i.indisvalid AND text.definition IS NOT NULL`
 
 const sequencesSQL = `
 	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(

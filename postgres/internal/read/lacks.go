@@ -29,7 +29,7 @@ const lacksOfColumnsSQL = `
 		SELECT 20, pg_catalog.format('%s of column "%s"', o.option, a.attname)
 		FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid CROSS JOIN LATERAL (
 			SELECT 'STORAGE' WHERE a.attstorage <> t.typstorage
-			UNION ALL SELECT 'COMPRESSION' WHERE pg_catalog.to_jsonb(a) ->> 'attcompression' <> ''
+			UNION ALL SELECT 'COMPRESSION' WHERE a.attlen = -1 AND pg_catalog.to_jsonb(a) ->> 'attcompression' <> ''
 			UNION ALL SELECT 'STATISTICS' WHERE coalesce(a.attstattarget, -1) >= 0
 			UNION ALL SELECT 'options' WHERE a.attoptions IS NOT NULL) AS o(option)
 		WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped`
@@ -51,8 +51,10 @@ const lacksBesideSQL = `
 				SELECT 'the index "%s", which is not valid' WHERE NOT i.indisvalid
 				UNION ALL SELECT 'CLUSTER ON "%s"' WHERE i.indisclustered
 				UNION ALL SELECT 'the comment of the index "%s"'
-				WHERE pg_catalog.obj_description(r.oid, 'pg_class') IS NOT NULL) AS o(form)
+				WHERE EXISTS (` + commentSQL + ` WHERE m.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass
+					AND m.objoid = r.oid AND m.objsubid = 0)) AS o(form)
 			WHERE i.indrelid = c.oid
 		UNION ALL SELECT 36, pg_catalog.format('the comment of the constraint "%s"', o.conname)
 			FROM pg_catalog.pg_constraint o
-			WHERE o.conrelid = c.oid AND pg_catalog.obj_description(o.oid, 'pg_constraint') IS NOT NULL`
+			WHERE o.conrelid = c.oid AND EXISTS (` + commentSQL + `
+				WHERE m.classoid = 'pg_catalog.pg_constraint'::pg_catalog.regclass AND m.objoid = o.oid)`

@@ -200,15 +200,16 @@ func (s *session) lookUp(ctx context.Context, tables []*known) ([]*known, error)
 // sizesSQL returns the sizes of the tables $1 with the names $2, if these tables still have them and the files $3; see
 // unchangedSQL and familyMembers. The number of rows is the one that the planner expects.
 const sizesSQL = `
-SELECT c.oid, pg_catalog.pg_relation_size(c.oid), coalesce(pg_catalog.pg_relation_size(c.reltoastrelid), 0),
+SELECT c.oid, size.bytes, coalesce(pg_catalog.pg_relation_size(c.reltoastrelid), 0),
 	1 + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid),
 	pg_catalog.current_setting('server_version_num'), pg_catalog.current_setting('block_size'),
 	CASE WHEN c.reltuples > 0 AND c.relpages > 0 THEN pg_catalog.ceil(c.reltuples / c.relpages
-		* pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::int8)::int8 ELSE 0 END,
+		* size.bytes / pg_catalog.current_setting('block_size')::int8)::int8 ELSE 0 END,
 	CASE WHEN pg_catalog.current_setting('old_snapshot_threshold', true) <> '-1'
 		THEN 'the server lets snapshots expire (old_snapshot_threshold)'
 		WHEN c.relam NOT IN (0, 2) THEN '` + notHeap + `' ELSE '' END
 FROM unnest($1::oid[], $2::text[], $3::oid[]) AS w(oid, name, file) JOIN pg_catalog.pg_class c ON c.oid = w.oid
+CROSS JOIN LATERAL (SELECT pg_catalog.pg_relation_size(c.oid) OFFSET 0) AS size(bytes)
 WHERE pg_catalog.to_regclass(w.name)::oid IS NOT DISTINCT FROM w.oid
 	AND pg_catalog.pg_relation_filenode(w.oid) IS NOT DISTINCT FROM w.file`
 

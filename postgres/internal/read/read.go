@@ -29,6 +29,7 @@ type DB struct {
 	shared   source.Snapshot // what Share has returned
 	snapshot string          // the name of the exported snapshot, or ""
 	helpers  []*session      // further sessions with it; nil for lost ones
+	endDump  func()          // ends what StartSchema has begun
 }
 
 var (
@@ -61,6 +62,7 @@ func Open(ctx context.Context, connString string) (*DB, error) {
 func newDB(config *pgconn.Config, s *session) *DB {
 	return &DB{
 		config: config, session: s, keptOf: map[string]int64{}, known: &prepared{tables: map[string]*known{}},
+		endDump: func() {},
 	}
 }
 
@@ -120,6 +122,7 @@ func (db *DB) Close() error {
 	if db.reading != nil {
 		_ = db.reading.Close() // always nil
 	}
+	db.endDump()
 	var closing sync.WaitGroup
 	for _, s := range db.helpers {
 		if s != nil {

@@ -11,13 +11,25 @@ import (
 	"culvert/source"
 )
 
-var _ source.Schemer = (*DB)(nil)
+var _ source.SchemaStarter = (*DB)(nil)
 
 // Schema returns what pg_dump prints of the database in the snapshot, which is shared for it. After that come the
 // positions of sequences, as they are now, and the refreshing of materialized views that have rows.
 func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.Schema, error) {
-	if err := db.begin(ctx); err != nil {
+	_, finish, err := db.StartSchema(ctx, config)
+	if err != nil {
 		return nil, err
+	}
+	return finish(ctx)
+}
+
+// StartSchema begins what Schema does: pg_dump runs over connections of its own. What it does not print is read in the
+// end.
+func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
+	ownRows bool, finish func(context.Context) (*source.Schema, error), err error,
+) {
+	if err := db.begin(ctx); err != nil {
+		return false, nil, err
 	}
 	facts, err := db.session.query(ctx, 4, schemaFactsSQL)
 	if err == nil && len(facts) != 1 {
@@ -28,40 +40,72 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 		err = scanInts([][][]byte{facts[0][:2]}, &server, &large)
 	}
 	if err != nil {
-		return nil, db.session.failed(ctx, readingSchema, err)
+		return false, nil, db.session.failed(ctx, readingSchema, err)
 	}
 	if chunk := string(facts[0][3]); chunk != "" {
-		return nil, &source.NoSchemaError{
+		return false, nil, &source.NoSchemaError{
 			Reason: "an extension keeps rows of other tables in tables of its own, such as " + strconv.Quote(chunk),
 		}
 	}
 	snapshot, err := db.Share(ctx)
 	if err != nil && (db.session.conn.IsClosed() || ctx.Err() != nil) {
-		return nil, err
+		return false, nil, err
 	}
 	if err != nil {
-		return nil, &source.NoSchemaError{Reason: "pg_dump cannot read the snapshot", Err: err}
+		return false, nil, &source.NoSchemaError{Reason: "pg_dump cannot read the snapshot", Err: err}
 	}
-	schema, err := pgdump.Dump(ctx, db.config, pgdump.Config{
-		Snapshot: snapshot.Token, Server: int(server), Grants: config.Grants,
-	})
-	if err != nil {
-		return nil, err
+	ownRows = string(facts[0][2]) == "t"
+	dumped := db.dump(ctx, pgdump.Config{Snapshot: snapshot.Token, Server: int(server), Grants: config.Grants})
+	return ownRows, func(ctx context.Context) (*source.Schema, error) {
+		if err := db.begin(ctx); err != nil {
+			return nil, err
+		}
+		schema, err := dumped()
+		if err != nil {
+			return nil, err
+		}
+		schema.OwnRows = ownRows
+		return schema, db.complete(ctx, schema, large)
+	}, nil
+}
+
+// dump has pg_dump print the schema, and returns a function that waits for it. Close ends it.
+func (db *DB) dump(ctx context.Context, config pgdump.Config) (wait func() (*source.Schema, error)) {
+	ctx, cancel := context.WithCancel(ctx)
+	before := db.endDump
+	ended := make(chan struct{})
+	var schema *source.Schema
+	var err error
+	go func() {
+		defer close(ended)
+		schema, err = pgdump.Dump(ctx, db.config, config)
+	}()
+	db.endDump = func() {
+		cancel()
+		<-ended
+		before()
 	}
-	schema.OwnRows = string(facts[0][2]) == "t"
+	return func() (*source.Schema, error) {
+		<-ended
+		return schema, err
+	}
+}
+
+// complete adds to a schema what pg_dump does not print.
+func (db *DB) complete(ctx context.Context, schema *source.Schema, large int64) (err error) {
 	if schema.Lacks, err = db.session.list(ctx, schemaLacksSQL); err != nil {
-		return nil, db.session.failed(ctx, readingSchema, err)
+		return db.session.failed(ctx, readingSchema, err)
 	}
 	if large > 0 {
 		schema.Lacks = append(schema.Lacks, fmt.Sprintf("%d large objects", large))
 	}
 	if err := db.addPositions(ctx, schema); err != nil {
-		return nil, err
+		return err
 	}
 	if err := db.addComments(ctx, schema); err != nil {
-		return nil, err
+		return err
 	}
-	return schema, db.addRefreshes(ctx, schema)
+	return db.addRefreshes(ctx, schema)
 }
 
 // commentsSQL returns statements that make the comments of extensions that are not those that the extensions make.

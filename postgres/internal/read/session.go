@@ -35,6 +35,7 @@ type session struct {
 	budget *budget.Reader
 
 	searchPath string // the setting of the user
+	jit        string // the setting of the user
 	schemas    string // the schemas of the search path, in order, as a name[]
 	own        bool   // tables are read without the rows of those that inherit from them; see [DB.Separate]
 	view       string // equal for sessions that read the same rows as the same text
@@ -118,7 +119,8 @@ SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(tru
 	CURRENT_USER, pg_catalog.pg_postmaster_start_time(),
 	pg_catalog.current_database(), pg_catalog.current_setting('server_version'), pg_catalog.txid_current_snapshot(),
 	CURRENT_DATE, LOCALTIME, pg_catalog.current_setting('max_locks_per_transaction'),
-	pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('max_prepared_transactions')`
+	pg_catalog.current_setting('max_connections'), pg_catalog.current_setting('max_prepared_transactions'),
+	pg_catalog.current_setting('jit')`
 
 // beginTransaction begins the transaction, with an exported snapshot unless it is "".
 func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
@@ -137,12 +139,12 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	if len(results) > 0 {
 		begun = results[len(results)-1].Rows
 	}
-	if err == nil && (len(begun) != 1 || !haveColumns(begun, 12)) {
+	if err == nil && (len(begun) != 1 || !haveColumns(begun, 13)) {
 		err = errAnswer
 	}
 	var perTransaction, connections, preparedTransactions int64
 	if err == nil {
-		err = scanInts([][][]byte{begun[0][9:]}, &perTransaction, &connections, &preparedTransactions)
+		err = scanInts([][][]byte{begun[0][9:12]}, &perTransaction, &connections, &preparedTransactions)
 	}
 	if err != nil {
 		return s.failed(ctx, "beginning the transaction", err)
@@ -150,7 +152,7 @@ func (s *session) beginTransaction(ctx context.Context, snapshot string) error {
 	version, _, _ := strings.Cut(string(begun[0][5]), " ") // the name of the packager may follow
 	s.day, s.time = string(begun[0][7]), string(begun[0][8])
 	s.lockRoom = perTransaction * (connections + preparedTransactions)
-	s.searchPath, s.schemas = string(begun[0][0]), string(begun[0][1])
+	s.searchPath, s.schemas, s.jit = string(begun[0][0]), string(begun[0][1]), string(begun[0][12])
 	s.view = fmt.Sprintf("%q", begun[0][:7])
 	s.settings = fmt.Sprintf("%q", begun[0][:3]) + version
 	s.description = source.Description{
@@ -264,7 +266,7 @@ func (s *session) prepareAgain(ctx context.Context, sql string, parameters int) 
 	pipeline := s.conn.StartPipeline(ctx)
 	pipeline.SendQueryParams(ownPathSQL, nil, nil, nil, nil)
 	pipeline.SendPrepare(name, sql, nil)
-	pipeline.SendQueryParams(userPathSQL, [][]byte{[]byte(s.searchPath)}, nil, nil, nil)
+	pipeline.SendQueryParams(userPathSQL, s.userPath(), nil, nil, nil)
 	err := pipeline.Sync()
 	if closeErr := pipeline.Close(); err == nil {
 		err = closeErr
@@ -275,11 +277,15 @@ func (s *session) prepareAgain(ctx context.Context, sql string, parameters int) 
 	return err
 }
 
-// These change the search path for a statement of this package, and back.
+// These change the search path for a statement of this package, and back. Such statements are not compiled: that can
+// take a second, and much longer than to run them.
 const (
-	ownPathSQL  = "SET LOCAL search_path = pg_catalog, pg_temp"
-	userPathSQL = "SELECT pg_catalog.set_config('search_path', $1, true)"
+	ownPathSQL = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), " +
+		"pg_catalog.set_config('jit', 'off', true)"
+	userPathSQL = "SELECT pg_catalog.set_config('search_path', $1, true), pg_catalog.set_config('jit', $2, true)"
 )
+
+func (s *session) userPath() [][]byte { return [][]byte{[]byte(s.searchPath), []byte(s.jit)} }
 
 // probeQuery is probe for a statement of this package.
 func (s *session) probeQuery(ctx context.Context, columns int, sql string) ([][][]byte, error) {
@@ -310,7 +316,7 @@ func (s *session) add(batch *pgconn.Batch, sql string, parameters ...string) {
 	} else {
 		batch.ExecParams(sql, values, nil, nil, nil)
 	}
-	batch.ExecParams(userPathSQL, [][]byte{[]byte(s.searchPath)}, nil, nil, nil)
+	batch.ExecParams(userPathSQL, s.userPath(), nil, nil, nil)
 }
 
 var errAnswer = errors.New("the server sent an unexpected answer")

@@ -112,6 +112,8 @@ type request struct {
 	db      database.Database
 	names   []string // of tables; empty if the database is to say, or for a query
 	inputs  []string // files that must not be overwritten
+
+	late takenSchema // if the schema was read beside the rows
 }
 
 // request reads the arguments and the flags, as an export and a dry run do.

@@ -71,7 +71,7 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	r.several = o.several(e.names)
-	if r.Omitted, err = e.lookUp(ctx, a, src); err != nil {
+	if r.Omitted, err = e.lookUp(ctx, a, src, e.readSchema); err != nil {
 		return err
 	}
 	r.Schema = reportOf(e.plan.Schema)

@@ -53,41 +53,108 @@ func reportOf(s *source.Schema) *schemaReport {
 // readSchema reads the schema of the whole database, if it goes along, and returns what is left out then. If the source
 // has none, that is what the tables leave out.
 func (e *request) readSchema(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
-	o := e.options
-	if !o.all || o.dataOnly {
+	if !e.options.all || e.options.dataOnly {
 		return e.plan.Omitted, nil
 	}
-	schema, err := source.SchemaOf(ctx, src, source.SchemaConfig{Grants: o.grants})
+	schema, err := source.SchemaOf(ctx, src, source.SchemaConfig{Grants: e.options.grants})
+	return e.useSchema(a, src, schema, err)
+}
+
+// useSchema returns what is left out with a schema, or with the reason why there is none.
+func (e *request) useSchema(
+	a *command.App, src source.Source, schema *source.Schema, err error,
+) (omitted []string, _ error) {
+	taken, err := e.takeSchema(schema, err)
+	if err != nil {
+		return nil, err
+	}
+	if schema != nil && schema.OwnRows {
+		source.Separate(src)
+	}
+	e.warnNoSchema(a, taken.none)
+	return taken.omitted, nil
+}
+
+// startSchema is readSchema, but if the source can read the schema beside the rows, and nothing depends on it before,
+// [export.Plan.Tables] finishes that.
+func (e *request) startSchema(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
+	o := e.options
+	if _, can := src.(source.SchemaStarter); !can || !o.all || o.dataOnly || o.schemaOnly || o.grants {
+		return e.readSchema(ctx, a, src)
+	}
+	ownRows, finish, err := source.StartSchema(ctx, src, source.SchemaConfig{})
+	var schema *source.Schema
+	if err == nil && !ownRows {
+		e.plan.FinishSchema = func(ctx context.Context) (*source.Schema, []string, error) {
+			schema, err := finish(ctx)
+			if e.late, err = e.takeSchema(schema, err); e.late.none != nil {
+				var lacks []string
+				lacks, err = e.readNeeds(ctx, src, e.names)
+				e.late.omitted = append(e.withoutNeeds(e.late.omitted), lacks...)
+			}
+			return e.plan.Schema, e.plan.Omitted, err
+		}
+		return nil, nil
+	}
+	if err == nil {
+		schema, err = finish(ctx)
+	}
+	return e.useSchema(a, src, schema, err)
+}
+
+// takenSchema is what became of the schema.
+type takenSchema struct {
+	omitted []string // what is left out
+	none    error    // why there is no schema
+}
+
+// takeSchema puts the schema into the plan, or else the reason why there is none. An error ends the export.
+func (e *request) takeSchema(schema *source.Schema, err error) (taken takenSchema, _ error) {
+	o := e.options
 	none, is := errors.AsType[*source.NoSchemaError](err)
 	switch {
 	case err == nil && o.schemaOnly && !schema.Tables:
-		return nil, command.WithHint(command.Usagef("--schema-only is for PostgreSQL"),
+		return taken, command.WithHint(command.Usagef("--schema-only is for PostgreSQL"),
 			"in other systems the definitions of tables go with their rows: leave out --schema-only")
 	case err == nil:
 		e.plan.Schema = schema
-		if schema.OwnRows {
-			source.Separate(src)
-		}
-		return schema.Lacks, nil
+		return takenSchema{omitted: schema.Lacks}, nil
 	case !is:
-		return nil, err
+		return taken, err
 	case none.Hint != "":
 		err = command.WithHint(err, none.Hint)
 	}
 	if o.schemaOnly || o.grants {
-		return nil, err
+		return taken, err
 	}
-	if !o.JSON {
-		a.Console.Warn("the schema is not exported, only the tables and what they need: " + command.Plain(err))
-		for _, hint := range command.HintsOf(err) {
-			a.Console.Hint(hint)
-		}
+	taken = takenSchema{omitted: e.plan.Omitted, none: err}
+	if e.plan.Omitted = append(slices.Clip(taken.omitted), "the schema: "+command.Plain(err)); o.JSON {
+		taken.omitted = e.plan.Omitted
 	}
-	omitted = e.plan.Omitted
-	if e.plan.Omitted = append(slices.Clip(omitted), "the schema: "+command.Plain(err)); o.JSON {
-		omitted = e.plan.Omitted
+	return taken, nil // people are told of the schema
+}
+
+// warnNoSchema tells people why the schema is not exported, unless err is nil.
+func (e *request) warnNoSchema(a *command.App, err error) {
+	if err == nil || e.options.JSON {
+		return
 	}
-	return omitted, nil // people were told of the schema
+	a.Console.Warn("the schema is not exported, only the tables and what they need: " + command.Plain(err))
+	for _, hint := range command.HintsOf(err) {
+		a.Console.Hint(hint)
+	}
+}
+
+// tellLateSchema reports the schema that was read beside the rows, if it was.
+func (e *request) tellLateSchema(a *command.App, r *Report) {
+	if e.plan.FinishSchema == nil {
+		return
+	}
+	r.Omitted, r.Schema = e.late.omitted, reportOf(e.plan.Schema)
+	e.warnNoSchema(a, e.late.none)
+	if !e.options.JSON {
+		a.WarnOmitted(r.Omitted)
+	}
 }
 
 // readNeeds reads what tables need beside their definitions, and returns what of that cannot be made.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"culvert/cmd/culvert/internal/argument"
@@ -62,22 +61,27 @@ type tableReport struct {
 	hints      []string // what to do about the error
 }
 
-// lookUp finds out which tables there are and what makes their database again, and returns what is left out.
-func (e *request) lookUp(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
+// lookUp finds out which tables there are and what makes their database again, which schema reads, and returns what is
+// left out.
+func (e *request) lookUp(
+	ctx context.Context, a *command.App, src source.Source,
+	schema func(context.Context, *command.App, source.Source) ([]string, error),
+) (omitted []string, err error) {
 	o := e.options
 	if _, ok := src.(source.Parter); !ok && o.parted() {
 		return nil, command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
 	}
 	if e.plan.Omitted, err = o.omitted(ctx, src); err == nil {
-		omitted, err = e.readSchema(ctx, a, src)
+		omitted, err = schema(ctx, a, src)
 	}
 	if err == nil && e.plan.Schema != nil && e.plan.Schema.OwnRows {
 		e.plan.Omitted, err = o.omitted(ctx, src)
 	}
 	if err == nil && !o.schemaOnly {
 		e.names, err = e.listTables(ctx, src) // which depend on the schema
+		omitted = append(omitted, e.late.omitted...)
 	}
-	if err == nil && e.plan.Schema == nil && o.several(e.names) {
+	if err == nil && e.plan.Schema == nil && e.plan.FinishSchema == nil && o.several(e.names) {
 		var lacks []string
 		lacks, err = e.readNeeds(ctx, src, e.names)
 		omitted = append(e.withoutNeeds(omitted), lacks...)
@@ -125,7 +129,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	if r.Omitted, err = e.lookUp(ctx, a, src); err != nil {
+	if r.Omitted, err = e.lookUp(ctx, a, src, e.startSchema); err != nil {
 		return err
 	}
 	r.Schema = reportOf(e.plan.Schema)
@@ -156,6 +160,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 	}
 	all, err := e.plan.Tables(ctx, to, src, e.names)
 	w.Stop() // what follows is no progress
+	e.tellLateSchema(a, r)
 	partial := command.Is[*export.PartialError](err)
 	reports := make([]tableReport, len(all))
 	for i := range all {
@@ -293,6 +298,12 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 // listTables returns the tables that are exported. A whole database need not have any.
 func (e *request) listTables(ctx context.Context, src source.Source) ([]string, error) {
 	names, err := e.options.tableNames(ctx, src, e.names)
+	if errors.Is(err, errNoTables) && e.plan.FinishSchema != nil {
+		if _, _, finishErr := e.plan.FinishSchema(ctx); finishErr != nil {
+			return nil, finishErr
+		}
+		e.plan.FinishSchema = nil // there are no rows beside which it could be read
+	}
 	if errors.Is(err, errNoTables) && e.plan.Schema != nil && len(e.plan.Schema.Statements) > 0 {
 		return nil, nil
 	}
@@ -311,14 +322,15 @@ func (o *options) tableNames(ctx context.Context, src source.Source, names []str
 		return nil, command.Usagef("this source cannot list its tables: name them")
 	}
 	var all []string
+	seen := map[string]bool{}
 	for _, schema := range o.listedSchemas() {
 		tables, err := lister.Tables(ctx, schema)
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range tables {
-			if !slices.Contains(all, name) {
-				all = append(all, name)
+			if !seen[name] {
+				seen[name], all = true, append(all, name)
 			}
 		}
 	}

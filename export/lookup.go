@@ -1,0 +1,77 @@
+package export
+
+import (
+	"context"
+	"errors"
+
+	"culvert/manifest"
+	"culvert/source"
+)
+
+// lookedUpAtOnce is how many tables a source looks up together; see [source.Preparer].
+const lookedUpAtOnce = 500
+
+// lookUp looks up all tables, and cuts them.
+func (t *tables) lookUp(ctx context.Context, src source.Source, names []string) error {
+	t.plan.separate(src)
+	_, t.prepares = src.(source.Preparer)
+	sizes := make([]source.Size, len(names))
+	extension := ""
+	if t.plan.PartSize == 0 {
+		extension = t.plan.Extension()
+	}
+	for i, file := range manifest.FileNames(names, extension) {
+		t.all[i].stats = TableStats{Name: names[i], File: file}
+	}
+	isOutside := map[string]bool{}
+	for i, name := range names {
+		if i%lookedUpAtOnce == 0 {
+			some := names[i:min(i+lookedUpAtOnce, len(names))]
+			if err := source.Prepare(ctx, src, some); err != nil {
+				return err
+			}
+			outside, err := source.OutsideSnapshot(ctx, src, some)
+			if err != nil {
+				return err
+			}
+			for _, name := range outside {
+				isOutside[name] = true
+			}
+		}
+		var err error
+		if sizes[i], err = t.lookUpOne(ctx, src, &t.all[i]); err != nil {
+			return err
+		}
+		t.all[i].outline.Outside = isOutside[name]
+		t.all[i].stats.Outside = isOutside[name]
+	}
+	for i, share := range weigh(names, sizes) {
+		t.all[i].share = share
+	}
+	return nil
+}
+
+// lookUpOne looks up a table, and returns its size if that is needed. The error must stop the export.
+func (t *tables) lookUpOne(ctx context.Context, src source.Source, one *table) (size source.Size, err error) {
+	var look func(source.Rows) error
+	if t.plan.PartSize == 0 && (t.plan.Progress != nil || t.prepares) {
+		look = func(rows source.Rows) (err error) {
+			size, err = sizeOf(rows)
+			return err
+		}
+	}
+	one.outline, err = t.plan.outline(ctx, src, one.stats.Name, look)
+	unknown, _ := errors.AsType[*source.UnknownError](err)
+	switch {
+	case unknown != nil || stops(ctx, err):
+		return size, err
+	case err != nil && t.plan.FailFast:
+		return size, aboutTable(&one.stats, err)
+	case err != nil:
+		one.stats.Err = err
+		return size, nil
+	}
+	one.stats.Indivisible = one.outline.indivisible()
+	one.files, one.refused = make([]manifest.Part, max(1, len(one.outline.Parts))), map[int]bool{}
+	return size, nil
+}
