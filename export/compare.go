@@ -36,12 +36,12 @@ func (d difference) Error() string { return "export: " + string(d) }
 func (d difference) Unwrap() error { return ErrDiffers }
 
 // Compare reads the tables of an export from a database, with up to jobs cores and connections as an export does, and
-// compares the number of rows and their sum with the manifest. [manifest.Manifest.NameIn] says how the tables are named. It writes nothing, and reads no files; see
-// [Directory.Verify]. The source decides whether the tables are of one state, as in an export. After each table it
-// calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
-// be read. Tables whose export failed are left out. The source is separated if [manifest.Manifest.OwnRows] says so.
-// Without a sum, as in manifests of version 1, only the number of rows is compared. What JSON Lines do not keep, the
-// white space of JSON, is not compared either.
+// compares the number of rows and their sum with the manifest. [manifest.Manifest.NameIn] says how the tables are
+// named. It writes nothing, and reads no files; see [Directory.Verify]. The source decides whether the tables are of
+// one state, as in an export. After each table it calls compared, if that is not nil, with nil, or an error that wraps
+// [ErrDiffers], or the reason why the table cannot be read. Tables whose export failed are left out. The source is
+// separated if [manifest.Manifest.OwnRows] says so. Without a sum, as in manifests of version 1, only the number of
+// rows is compared. What JSON Lines do not keep, the white space of JSON, is not compared either.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(

@@ -107,6 +107,7 @@ func (p *Plan) CopyDatabase(
 func (p *Plan) ofDatabase(schema *source.Schema) *Plan {
 	each := *p
 	each.Create, each.Filling.OwnRows = !schema.Tables, schema.OwnRows
+	each.Filling.KeepSequences = true // the schema has their positions
 	return &each
 }
 

@@ -44,6 +44,12 @@ type Filling struct {
 	// rows that these have do not count.
 	OwnRows bool
 
+	// KeepSequences leaves the sequences of columns as they are. Otherwise those of an existing table, if the rows have
+	// values for their columns, are set past all rows, so that new numbers are not taken yet. They are never set back.
+	// PostgreSQL does it before the commit, for sequences that the user may read and set. In MySQL, MariaDB and SQLite,
+	// the database itself does it, in any case.
+	KeepSequences bool
+
 	// Grouped says that the table is one of a [Group], so that other tables of it may refer to it: for [Sink.Plan].
 	// A group sets it itself.
 	Grouped bool

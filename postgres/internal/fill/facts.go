@@ -44,7 +44,7 @@ func (s *session) gatherOf(ctx context.Context, targets []*target, ledger *sink.
 		oids[i], tables[i] = t.oid, t.sql
 	}
 	numbers := []string{sqltext.Array(oids)}
-	answers, err := s.queries(ctx, question{columnsSQL, 6, numbers}, question{emptySQL, 1, numbers})
+	answers, err := s.queries(ctx, question{columnsSQL, 7, numbers}, question{emptySQL, 1, numbers})
 	if err != nil {
 		return s.failed(ctx, "reading the columns of tables", err)
 	}

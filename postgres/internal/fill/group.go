@@ -294,6 +294,11 @@ func (g *group) CommitTables() error {
 			return err
 		}
 	}
+	for _, p := range g.plans {
+		if err := s.setSequences(g.ctx, p); err != nil {
+			return err
+		}
+	}
 	if len(g.records) > 0 {
 		if err := s.record(g.ctx, g.plans[0].Ledger, g.records...); err != nil {
 			return err

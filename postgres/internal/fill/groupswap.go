@@ -239,6 +239,9 @@ func (g *group) swapSteps() [][]string {
 	each(swapKeys)
 	outside(func(key outsideKey) string { return key.add })
 	each(swapDetails)
+	for _, p := range g.plans {
+		steps[last] = append(steps[last], p.sequenceSteps()...)
+	}
 	steps[last] = append(steps[last], "COMMIT")
 	return steps
 }

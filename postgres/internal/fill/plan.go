@@ -163,6 +163,7 @@ func (p *plan) steps() []string {
 	if p.Create != nil {
 		steps = append(steps, afterSQL(p.target, p.Create)...)
 	}
+	steps = append(steps, p.sequenceSteps()...)
 	if p.Grouped {
 		return steps // the rest are those of the group
 	}

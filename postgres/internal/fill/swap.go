@@ -52,6 +52,7 @@ func (p *plan) swapSteps() []string {
 	for _, at := range swapOrder {
 		steps = append(steps, p.swap.planned[at]...)
 	}
+	steps = append(steps, p.sequenceSteps()...)
 	return append(steps, "COMMIT")
 }
 
@@ -254,6 +255,9 @@ func (t *table) commitSwap() error {
 		return err
 	}
 	if err := t.runSwap(statements, swapOrder...); err != nil {
+		return err
+	}
+	if err := s.setSequences(t.ctx, t.plan); err != nil {
 		return err
 	}
 	if t.Ledger != nil {

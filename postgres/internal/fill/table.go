@@ -260,7 +260,7 @@ func (t *table) CommitRows() error {
 		return t.commitSwap()
 	}
 	if t.EachPart {
-		return nil
+		return t.db.session.setSequences(t.ctx, t.plan)
 	}
 	if t.Create != nil {
 		if err := t.db.session.runAll(t.ctx, t.target, afterSQL(t.target, t.Create)); err != nil {
@@ -272,6 +272,9 @@ func (t *table) CommitRows() error {
 	}
 	for _, l := range t.loaders {
 		if err := l.checkDeferred(); err != nil {
+			return err
+		}
+		if err := l.s.setSequences(t.ctx, t.plan); err != nil {
 			return err
 		}
 		if err := l.s.writes(t.ctx); err != nil {

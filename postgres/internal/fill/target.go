@@ -29,7 +29,8 @@ type target struct {
 	copied string // the name of the table that COPY fills, without a schema, as the server says it in errors
 	rows   string // about how many it has
 
-	all []sink.TableColumn // all its columns
+	all       []sink.TableColumn // all its columns
+	sequences map[string]string  // of columns: see sequenceSQL
 }
 
 // name is the name for errors.
@@ -195,6 +196,23 @@ func (s *session) lock(ctx context.Context, t *target, mode string) error {
 
 func lockSQL(t *target, mode string) string { return "LOCK TABLE " + t.sql + " IN " + mode + " MODE" }
 
+// sequenceSQL is the sequence from which the column a of the table c takes its numbers, after the direction in which
+// they go, if the user may read and set it.
+const sequenceSQL = `(
+	SELECT CASE WHEN q.seqincrement > 0 THEN '+' ELSE '-' END || pg_catalog.format('%I.%I', sn.nspname, s.relname)
+	FROM pg_catalog.pg_class s JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid
+	JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
+	WHERE s.relkind = 'S' AND pg_catalog.has_sequence_privilege(s.oid, 'SELECT')
+		AND pg_catalog.has_sequence_privilege(s.oid, 'UPDATE') AND s.oid IN (
+			SELECT d.objid FROM pg_catalog.pg_depend d
+			WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
+				AND d.refobjid = c.oid AND d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i')
+			UNION ALL SELECT d.refobjid FROM pg_catalog.pg_attrdef e
+			JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = e.oid
+				AND d.refclassid = 'pg_catalog.pg_class'::regclass
+			WHERE e.adrelid = c.oid AND e.adnum = a.attnum)
+	ORDER BY s.oid LIMIT 1)`
+
 // columnsSQL returns the columns of the tables with the numbers $1, in order, and a row without a column of a table
 // that has none. The type of a column of a domain is the one that the domain is made of, whose values it takes.
 const columnsSQL = `
@@ -204,7 +222,8 @@ SELECT c.oid, n.nspname, c.relname, a.attname, CASE WHEN t.typtype = 'd' THEN (
 		UNION ALL SELECT t.typbasetype, t.typtypmod, depth + 1
 		FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
 	SELECT pg_catalog.format_type(type, modifier) FROM base ORDER BY depth DESC LIMIT 1)
-	ELSE pg_catalog.format_type(a.atttypid, a.atttypmod) END, a.attgenerated <> ''
+	ELSE pg_catalog.format_type(a.atttypid, a.atttypmod) END, a.attgenerated <> '',
+	CASE WHEN (a.atthasdef OR a.attidentity <> '') AND a.atttypid IN (20, 21, 23, 1700) THEN ` + sequenceSQL + ` END
 FROM unnest($1::oid[]) AS wanted JOIN pg_catalog.pg_class c ON c.oid = wanted
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -213,8 +232,9 @@ ORDER BY c.oid, a.attnum`
 
 // tableColumns are the columns of a table, and the name that it has for statements.
 type tableColumns struct {
-	sql string
-	all []sink.TableColumn
+	sql       string
+	all       []sink.TableColumn
+	sequences map[string]string // by column
 }
 
 // columnsIn returns the columns of tables by their numbers, of rows of columnsSQL.
@@ -229,6 +249,12 @@ func columnsIn(rows [][][]byte) map[string]*tableColumns {
 		if row[3] != nil { // otherwise it has no columns
 			c := source.Column{Name: string(row[3]), Type: string(row[4])}
 			one.all = append(one.all, sink.TableColumn{Column: c, Computed: string(row[5]) == "t"})
+			if row[6] != nil {
+				if one.sequences == nil {
+					one.sequences = map[string]string{}
+				}
+				one.sequences[c.Name] = string(row[6])
+			}
 		}
 	}
 	return found
@@ -241,7 +267,7 @@ func (s *session) check(ctx context.Context, t *target) error {
 		found = s.facts.columns[t.oid]
 	}
 	if found == nil {
-		rows, err := s.query(ctx, 6, columnsSQL, sqltext.Array([]string{t.oid}))
+		rows, err := s.query(ctx, 7, columnsSQL, sqltext.Array([]string{t.oid}))
 		if err != nil {
 			return s.failed(ctx, "reading the columns of table "+t.sql, err)
 		}
@@ -250,7 +276,7 @@ func (s *session) check(ctx context.Context, t *target) error {
 	if found == nil || found.sql != t.sql {
 		return fmt.Errorf("postgres: table %s was replaced in this moment; begin again", t.sql)
 	}
-	t.all = found.all
+	t.all, t.sequences = found.all, found.sequences
 	return nil
 }
 

@@ -22,6 +22,7 @@ type tableFlags struct {
 	conflict                                   string
 	key, columns, renames, convert             []string
 	lockTimeout                                time.Duration
+	sequences                                  string
 }
 
 func (f *tableFlags) add(cmd *cobra.Command) {
@@ -38,6 +39,8 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.convert, "convert", nil,
 		"let these `COLUMNS` of DEST change values, for example round numbers: a,b")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
+	flags.StringVar(&f.sequences, "sequences", "set",
+		"set the sequences of PostgreSQL past the rows, or leave them: `POLICY` is set or keep")
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
 	flags.BoolVar(&f.redact, "redact-errors", false, "keep values out of errors")
@@ -69,6 +72,13 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 		plan.Filling.Conflict = sink.Update
 	default:
 		return nil, command.Usagef("--on-conflict is fail, ignore or update, not %q", f.conflict)
+	}
+	switch f.sequences {
+	case "set":
+	case "keep":
+		plan.Filling.KeepSequences = true
+	default:
+		return nil, command.Usagef("--sequences is set or keep, not %q", f.sequences)
 	}
 	switch {
 	case (f.conflict == "update") != (len(f.key) > 0):
