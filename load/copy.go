@@ -85,19 +85,34 @@ func (p *Plan) PreviewCopy(
 func (p *Plan) preview(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string, grouped bool,
 ) (plan sink.Plan, j *job, err error) {
-	rows, all, j, err := p.begin(ctx, src, from, to)
+	if j, err = p.lookAt(ctx, src, from, to); err != nil {
+		return sink.Plan{}, j, err
+	}
+	j.grouped = grouped
+	if plan, err = p.planned(ctx, dst, j.to, j); err == nil {
+		p.progress().expectRows(j.size)
+	}
+	return plan, j, err
+}
+
+// lookAt looks a table of a source up. It returns nil if its columns are not known.
+func (p *Plan) lookAt(ctx context.Context, src source.Source, from, to string) (_ *job, err error) {
+	rows, _, j, err := p.begin(ctx, src, from, to)
 	if unknown, is := errors.AsType[*source.UnknownError](err); is && unknown.What == "table" {
-		return sink.Plan{}, nil, &endingError{err}
+		return nil, &endingError{err}
 	}
 	if err != nil {
-		return sink.Plan{}, nil, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	j.grouped = grouped
-	if plan, err = all.planned(ctx, dst, j.to, j); err != nil {
-		return plan, j, err
+	if sized, is := rows.(source.Sized); is {
+		size, err := sized.Size()
+		if err != nil {
+			return j, err
+		}
+		j.size = &size
 	}
-	return plan, j, p.progress().expectRows(rows)
+	return j, nil
 }
 
 func (p *Plan) checkCopy() error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"culvert/sink"
 	"culvert/source"
@@ -62,6 +63,7 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	each.Loaders = max(1, p.loaders()/workers)
 	c := &pending{plan: &each}
 	c.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
+		jobs[i].grouped = false
 		stats, err := each.copy(ctx, e, tables[i], e.dst.Table, func(all *Plan, j *job) error {
 			if _, err := all.look(ctx, e.dst, j); err != nil {
 				return err
@@ -77,15 +79,27 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 		known := make([]*job, len(task))
 		for at, i := range task {
 			known[at] = jobs[i]
+			jobs[i].grouped = true
 		}
 		return one.fillTogether(ctx, e.dst, known, func(at int, open opener) (Stats, error) {
 			return one.copy(ctx, e, tables[task[at]], open, func(_ *Plan, j *job) error {
-				j.table, j.grouped, j.alone = known[at].table, true, aloneTogether
+				j.learn(planned[task[at]].Plan)
+				if j.grouped = true; c.isGathered(task) {
+					j.alone = "" // one connection is all that it would have
+				}
 				return nil
 			})
 		})
 	}
-	return c.run(ctx, planned, tasksOf(planned), ends{src, dst}, workers, func() (ends, error) {
+	for i := range planned {
+		if planned[i].Err == nil {
+			jobs[i].learn(planned[i].Plan)
+		}
+	}
+	gathered := p.gather(dst, tasksOf(planned), workers, func(i int) bool {
+		return planned[i].Together == nil && jobs[i].isSmall() && c.claim(i, jobs[i]) == nil
+	})
+	return c.run(ctx, planned, gathered, ends{src, dst}, workers, func() (ends, error) {
 		return joinEnds(ctx, dst, sharer, shared)
 	})
 }
@@ -106,23 +120,28 @@ func (p *Plan) PreviewTables(
 func (p *Plan) previewTables(
 	ctx context.Context, dst sink.Sink, src source.Source, tables []Names,
 ) ([]Planned, []*job, error) {
-	names := make([]string, len(tables))
-	for i, table := range tables {
-		names[i] = table.From
-	}
+	names := namesFrom(tables)
 	p.progress().expectedRows.Store(0)
 	var columns []string
 	known := true
-	jobs := make([]*job, len(tables))
-	planned, err := p.lookUp(ctx, names, func(i int) (sink.Plan, error) {
-		plan, j, err := p.preview(ctx, dst, src, tables[i].From, tables[i].To, p.links(dst))
+	jobs, missing, err := p.lookAtAll(ctx, src, tables, p.links(dst))
+	if err != nil {
+		return nil, nil, err
+	}
+	p.ask(ctx, dst, slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j == nil }))
+	planned, err := p.lookUp(ctx, names, func(i int) (plan sink.Plan, err error) {
+		j := jobs[i]
+		if known = known && j != nil; known {
+			columns = append(columns, j.columns.names...)
+		}
+		if err = missing[i]; err == nil {
+			if plan, err = p.planned(ctx, dst, j.to, j); err == nil {
+				p.progress().expectRows(j.size)
+			}
+		}
 		if err != nil {
 			plan.Table = tables[i].To
 		}
-		if jobs[i] = j; j != nil {
-			columns = append(columns, j.columns.names...)
-		}
-		known = known && j != nil
 		return plan, err
 	}, func(planned []Planned) error {
 		return p.link(ctx, dst, planned, func(i int) *job { return jobs[i] }, func(i int) (sink.Plan, error) {
@@ -141,6 +160,45 @@ func (p *Plan) previewTables(
 		}
 	}
 	return planned, jobs, failures(planned)
+}
+
+// preparedTables is how many tables a source looks up at once, which bounds its memory.
+const preparedTables = 500
+
+func namesFrom(tables []Names) []string {
+	names := make([]string, len(tables))
+	for i, table := range tables {
+		names[i] = table.From
+	}
+	return names
+}
+
+// lookAtAll looks tables of a source up. It returns those whose columns are known, and the error of each.
+func (p *Plan) lookAtAll(
+	ctx context.Context, src source.Source, tables []Names, grouped bool,
+) (jobs []*job, errs []error, err error) {
+	jobs, errs = make([]*job, len(tables)), make([]error, len(tables))
+	preparer, prepares := src.(source.Preparer)
+	for i, table := range tables {
+		if prepares && i%preparedTables == 0 {
+			if err := preparer.Prepare(ctx, namesFrom(tables[i:min(i+preparedTables, len(tables))])); err != nil {
+				return nil, nil, err
+			}
+		}
+		jobs[i], errs[i] = p.lookAt(ctx, src, table.From, table.To)
+		if jobs[i] != nil {
+			jobs[i].grouped = grouped
+		}
+		if errors.Is(errs[i], source.ErrUnavailable) || ctx.Err() != nil {
+			return nil, nil, errs[i]
+		}
+	}
+	return jobs, errs, nil
+}
+
+// isSmall reports whether a table that is copied is known to be small. PostgreSQL knows the size of an empty one.
+func (j *job) isSmall() bool {
+	return j.size != nil && j.size.Bytes <= smallTable && (j.size.Bytes > 0 || j.system == source.PostgreSQL)
 }
 
 // joinEnds opens a source and a sink for another worker.

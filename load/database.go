@@ -106,7 +106,7 @@ func (p *Plan) CopyDatabase(
 // ofDatabase returns the plan for the tables of a database that is made again.
 func (p *Plan) ofDatabase(schema *source.Schema) *Plan {
 	each := *p
-	each.Create, each.Filling.OwnRows = !schema.Tables, schema.OwnRows
+	each.Create, each.Filling.OwnRows, each.fresh = !schema.Tables, schema.OwnRows, schema.Tables
 	each.Filling.KeepSequences = true // the schema has their positions
 	return &each
 }

@@ -27,7 +27,8 @@ import (
 // order of the manifest.
 //
 // If the sink is a [sink.Cloner], up to Loaders tables are loaded at the same time, the largest first. If there are
-// fewer tables, each has several loaders. Tables whose rows refer to rows that are not there yet, or whose
+// fewer tables, each has several loaders. If it is a [sink.Grouper] and a [sink.Planner], one transaction fills several
+// small tables; if that fails, each is filled alone. Tables whose rows refer to rows that are not there yet, or whose
 // definitions need other tables, are loaded again after the others.
 func (p *Plan) Directory(
 	ctx context.Context, dst sink.Sink, from *export.Directory, tables map[string]string,
@@ -59,7 +60,10 @@ func (p *Plan) Directory(
 		}
 	}
 	p.progress().expected.Store(expected)
-	tasks, workers := tasksOf(planned), p.workers(dst, len(jobs))
+	workers := p.workers(dst, len(jobs))
+	tasks := p.gather(dst, tasksOf(planned), workers, func(i int) bool {
+		return planned[i].Together == nil && len(jobs[i].pieces) == 1 && jobs[i].text <= smallTable
+	})
 	if workers > 1 {
 		text := func(task []int) (all int64) {
 			for _, i := range task {
@@ -241,15 +245,19 @@ func (p *Plan) directory(
 	each.Loaders = max(1, p.loaders()/p.workers(dst, len(jobs)))
 	d := &pending{plan: &each}
 	d.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
+		jobs[i].grouped = false
 		return each.fill(ctx, e.dst.Table, &jobs[i].job)
 	}
+	together := each
+	together.Filling.EachPart = false
 	d.fillTogether = func(ctx context.Context, e ends, task []int) ([]Stats, []error) {
 		all := make([]*job, len(task))
 		for at, i := range task {
 			all[at] = &jobs[i].job
+			all[at].grouped = true
 		}
-		return each.fillTogether(ctx, e.dst, all, func(at int, open opener) (Stats, error) {
-			return each.fill(ctx, open, all[at])
+		return together.fillTogether(ctx, e.dst, all, func(at int, open opener) (Stats, error) {
+			return together.fill(ctx, open, all[at])
 		})
 	}
 	names := make([]string, len(jobs))
@@ -270,9 +278,14 @@ func (p *Plan) directory(
 		}
 		return plan, err
 	}
+	var all []*job
 	for i := range jobs {
 		jobs[i].grouped = each.links(dst)
+		if jobs[i].missing == nil {
+			all = append(all, &jobs[i].job)
+		}
 	}
+	each.ask(ctx, dst, all)
 	planned, err := each.lookUp(ctx, names, look, func(planned []Planned) error {
 		return each.link(ctx, dst, planned, func(i int) *job { return &jobs[i].job }, look)
 	})

@@ -30,6 +30,11 @@ func (l *lost) Table(ctx context.Context, name string, f sink.Filling) (sink.Tab
 	return l.Sink.Table(ctx, name, f)
 }
 
+// Group has each table be filled alone.
+func (l *lost) Group(context.Context, []sink.Member) (sink.Group, error) {
+	return nil, errors.ErrUnsupported
+}
+
 // Clone is that of the database, which is there for the others.
 func (l *lost) Clone(ctx context.Context) (sink.Sink, error) { return l.Sink.Clone(ctx) }
 

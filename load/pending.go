@@ -142,9 +142,18 @@ func (p *pending) fillAll(
 	return err
 }
 
-// try fills the tables of a task. It returns only errors that end the work.
+// try fills the tables of a task. It returns only errors that end the work. If several small tables cannot be filled in
+// one transaction, each is filled in one of its own.
 func (p *pending) try(ctx context.Context, e ends, task []int) error {
 	p.fillTask(ctx, e, task)
+	if p.isGathered(task) && p.failsGathered(ctx, task) {
+		for _, i := range task {
+			if err := p.try(ctx, e, []int{i}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	failed := task[0] // the table with the error itself
 	for _, i := range task {
 		stats := &p.stats[i]
@@ -172,7 +181,7 @@ func (p *pending) try(ctx context.Context, e ends, task []int) error {
 
 // fillTask fills the tables of a task.
 func (p *pending) fillTask(ctx context.Context, e ends, task []int) {
-	if i := task[0]; p.planned[i].Together == nil {
+	if i := task[0]; p.planned[i].Together == nil && !p.isGathered(task) {
 		stats, err := p.fill(ctx, e, i)
 		stats.Err = err
 		p.stats[i] = stats

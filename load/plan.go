@@ -57,6 +57,8 @@ type Plan struct {
 
 	// Progress, if not nil, counts while rows are loaded.
 	Progress *Progress
+
+	fresh bool // a schema has made the tables, which have no triggers and keys yet
 }
 
 // Sum is a checksum of rows that does not depend on their order. It is the Sum of package export.

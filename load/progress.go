@@ -30,16 +30,13 @@ func (p *Progress) Done() float64 {
 	return max(0, min(1, float64(done)/float64(expected)))
 }
 
-// expectRows has the progress expect rows that will be copied, as far as their number is known.
-func (p *Progress) expectRows(rows source.Rows) error {
-	sized, is := rows.(source.Sized)
-	if !is {
+// expectRows has the progress expect rows that will be copied, if their number is known.
+func (p *Progress) expectRows(size *source.Size) {
+	if size == nil {
 		p.unexpected.Store(true)
-		return nil
+		return
 	}
-	size, err := sized.Size()
 	p.expectedRows.Add(size.Rows)
-	return err
 }
 
 // amount is a number of rows, and the bytes of their text.

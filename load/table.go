@@ -35,6 +35,8 @@ type job struct {
 	create   *source.Definition // nil if the table must exist
 	grouped  bool               // it is filled with those to which it refers, and those that refer to it
 	exists   bool
+	answer   *answer      // of the sink, which was asked about several tables at once; nil if it is to be asked
+	size     *source.Size // in the source of a copy; nil if it is not known
 	pieces   []piece
 
 	expected, kept int64 // bytes: see [filling.expect]
@@ -79,14 +81,45 @@ func (p *Plan) filling(j *job) sink.Filling {
 // look asks the sink what filling the table will do. It fails as that would.
 func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, error) {
 	plan, err := p.planned(ctx, dst, j.to, j)
-	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
-	j.object, j.exists = cmp.Or(plan.Object, plan.Table), plan.Exists
+	j.learn(plan)
 	return plan, err
 }
 
+// learn keeps what the sink has said.
+func (j *job) learn(plan sink.Plan) {
+	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
+	j.object, j.exists = cmp.Or(plan.Object, plan.Table), plan.Exists
+}
+
+// answer is what a sink has said about a table.
+type answer struct {
+	plan sink.Plan
+	err  error
+}
+
+// ask asks the sink about several tables at once, if it can. Then planned returns its answers, each once.
+func (p *Plan) ask(ctx context.Context, dst sink.Sink, jobs []*job) {
+	planner, is := dst.(sink.Planner)
+	if !is || len(jobs) < 2 {
+		return
+	}
+	tables := make([]sink.Member, len(jobs))
+	for i, j := range jobs {
+		tables[i] = sink.Member{Name: j.to, Filling: p.filling(j)}
+	}
+	plans, errs := planner.Plans(ctx, tables)
+	for i, j := range jobs {
+		j.answer = &answer{plans[i], errs[i]}
+	}
+}
+
 // planned returns what the sink says that it would do.
-func (p *Plan) planned(ctx context.Context, dst sink.Sink, to string, j *job) (sink.Plan, error) {
-	plan, err := dst.Plan(ctx, to, p.filling(j))
+func (p *Plan) planned(ctx context.Context, dst sink.Sink, to string, j *job) (plan sink.Plan, err error) {
+	if j.answer != nil {
+		plan, err, j.answer = j.answer.plan, j.answer.err, nil
+	} else {
+		plan, err = dst.Plan(ctx, to, p.filling(j))
+	}
 	if unknown, is := errors.AsType[*source.UnknownError](err); is && unknown.What == "table" && !j.text {
 		err = &MissingTableError{err}
 	}

@@ -12,10 +12,11 @@ import (
 )
 
 // links reports whether tables that refer to each other are filled in one transaction: if their rows are replaced.
+// Tables that a schema has just made have no keys yet.
 func (p *Plan) links(dst sink.Sink) bool {
 	_, groups := dst.(sink.Grouper)
 	f := p.Filling
-	return groups && f.Existing > sink.Append && f.Conflict == sink.Fail
+	return groups && f.Existing > sink.Append && f.Conflict == sink.Fail && !p.fresh
 }
 
 // link finds the tables that are filled together, and says so in their plans and jobs. They fail together too. All were

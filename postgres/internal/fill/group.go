@@ -188,12 +188,14 @@ func (g *group) lockSQL() string {
 		existing[0].lockMode() + " MODE"
 }
 
-// truncateSQL empties the tables in one statement, since they may refer to each other, or is "".
+// truncateSQL empties the tables whose rows are removed, in one statement, since they may refer to each other. It is ""
+// if there are none.
 func (g *group) truncateSQL() string {
-	if !g.plans[0].truncates() {
+	cleared := slices.DeleteFunc(g.existing(), func(p *plan) bool { return !p.truncates() })
+	if len(cleared) == 0 {
 		return ""
 	}
-	return "TRUNCATE TABLE " + namesOf(g.existing(), (*target).only)
+	return "TRUNCATE TABLE " + namesOf(cleared, (*target).only)
 }
 
 // begin locks the tables and makes them ready for their rows.
@@ -213,15 +215,27 @@ func (g *group) begin() error {
 	if err := g.agree(); err != nil {
 		return err
 	}
-	if sql := g.truncateSQL(); sql != "" {
-		if err := s.exec(g.ctx, sql); err != nil {
-			return s.failed(g.ctx, "truncating tables", err)
-		}
-		if err := s.forget(g.ctx, g.plans[0].Ledger, targetsOf(g.plans)...); err != nil {
+	if g.plans[0].truncates() {
+		if err := g.truncate(); err != nil {
 			return err
 		}
 	}
 	return g.runAll(g.keys.deferSQL())
+}
+
+// truncate removes the rows of all tables, and what the ledger has of them. To truncate a table that has none takes as
+// long as to make it.
+func (g *group) truncate() error {
+	s := g.db.session
+	for _, p := range g.plans {
+		p.clear = !s.facts.knowsEmpty(p.target)
+	}
+	if sql := g.truncateSQL(); sql != "" {
+		if err := s.exec(g.ctx, sql); err != nil {
+			return s.failed(g.ctx, "truncating tables", err)
+		}
+	}
+	return s.forget(g.ctx, g.plans[0].Ledger, targetsOf(g.plans)...)
 }
 
 // look reads the columns of the tables that exist, and decides what becomes of their rows.

@@ -106,6 +106,7 @@ func (s *session) loadedOf(ctx context.Context, ledger *sink.Ledger, tables []st
 
 // count returns the number of rows that are FROM what is given.
 func (s *session) count(ctx context.Context, t *target, from string) (int64, error) {
+	s.counted = true
 	found, err := s.one(ctx, "SELECT pg_catalog.count(*) FROM (SELECT FROM "+from+") AS counted")
 	if err != nil {
 		return 0, s.failed(ctx, "counting the rows of table "+t.sql, err)

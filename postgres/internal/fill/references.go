@@ -27,6 +27,10 @@ ORDER BY 1`
 
 // references returns the error of tables to which foreign keys of other tables refer, or nil.
 func (s *session) references(ctx context.Context, tables ...*target) error {
+	tables = slices.DeleteFunc(slices.Clone(tables), s.facts.knowsUnkeyed)
+	if len(tables) == 0 {
+		return nil
+	}
 	var oids []string
 	for _, t := range tables {
 		oids = append(oids, t.oid)
@@ -69,6 +73,9 @@ ORDER BY 1, 2, 3`
 
 // links returns the tables that foreign keys link with a table.
 func (s *session) links(ctx context.Context, t *target) (refers, referred []string, err error) {
+	if s.facts.knowsUnkeyed(t) {
+		return nil, nil, nil
+	}
 	found, err := s.query(ctx, 3, linksSQL, t.oid)
 	if err != nil {
 		return nil, nil, s.failed(ctx, "looking for the foreign keys of table "+t.sql, err)

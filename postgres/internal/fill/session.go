@@ -32,6 +32,7 @@ type session struct {
 	redact     bool          // errors have no values
 	timeout    time.Duration // of waiting for a lock
 	facts      *facts        // of tables, in the transaction; nil if there are none
+	counted    bool          // a statement has locked a table to count its rows
 
 	server      string // identifies the server and the database; "" if it is not known
 	isUnnamable bool   // since the user may not ask
@@ -55,7 +56,8 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 // beginSQL begins a transaction with the settings under which package read reads, as far as they concern the meaning
 // of the text of values, and those under which any XML, NULL in arrays, and expressions are read as they were printed.
 // They end with the transaction, so they also work behind a connection pooler. transaction_timeout is new in PostgreSQL
-// 17. The user's session_replication_role stays: whoever sets it wants no triggers and no checks of foreign keys.
+// 17, and jit in 11: to compile a question about many tables would take longer than to answer it. The user's
+// session_replication_role stays: whoever sets it wants no triggers and no checks of foreign keys.
 const beginSQL = `BEGIN ISOLATION LEVEL READ COMMITTED;
 SET LOCAL TimeZone = 'UTC';
 SET LOCAL DateStyle = 'ISO';
@@ -72,8 +74,9 @@ SET LOCAL standard_conforming_strings = on;
 SET LOCAL row_security = off;
 SET LOCAL statement_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0;
-SELECT pg_catalog.set_config('transaction_timeout', '0', true)
-WHERE pg_catalog.current_setting('transaction_timeout', true) IS NOT NULL;
+SELECT pg_catalog.set_config(name, value, true)
+FROM (VALUES ('transaction_timeout', '0'), ('jit', 'off')) AS known(name, value)
+WHERE pg_catalog.current_setting(name, true) IS NOT NULL;
 SET LOCAL client_encoding = '%s';
 SET LOCAL lock_timeout = %d;
 SELECT pg_catalog.current_setting('search_path'), pg_catalog.current_schemas(true), pg_catalog.pg_backend_pid(),
@@ -92,7 +95,7 @@ func (s *session) beginSQL() string {
 // begin begins a transaction, in place of one that is open.
 func (s *session) begin(ctx context.Context, f sink.Filling) error {
 	s.rollback()
-	s.facts = nil
+	s.facts, s.counted = nil, false
 	s.xid, s.redact, s.timeout = "", f.Redact, f.Timeout()
 	results, err := s.conn.Exec(ctx, s.beginSQL()).ReadAll()
 	var rows [][][]byte

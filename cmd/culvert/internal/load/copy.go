@@ -243,12 +243,16 @@ func (c *copying) nameOf(ctx context.Context, name string) (string, error) {
 // refuseSame refuses a table that is its own target, as far as that can be known, and one into which two are copied.
 func (c *copying) refuseSame(ctx context.Context, planned []load.Planned) error {
 	filled := map[string]bool{}
-	for _, one := range planned {
+	objects := c.objectsOf(ctx, planned)
+	for i, one := range planned {
 		if one.Err != nil {
 			continue
 		}
-		err := c.refuseItself(ctx, one)
-		if err == nil && filled[one.Table] {
+		var err error
+		switch {
+		case one.Object != "" && objects[i] == one.Object:
+			err = command.Usagef("it would be copied into itself")
+		case filled[one.Table]:
 			err = command.Usagef("another table is copied into %s too", one.Table)
 		}
 		if err != nil {
@@ -259,16 +263,31 @@ func (c *copying) refuseSame(ctx context.Context, planned []load.Planned) error 
 	return nil
 }
 
-func (c *copying) refuseItself(ctx context.Context, one load.Planned) error {
-	if c.twin == nil || one.Object == "" {
-		return nil
+// objectsOf returns what the tables are in the source, if that is of the same system. What cannot be filled, such as a
+// view, is not a target.
+func (c *copying) objectsOf(ctx context.Context, planned []load.Planned) []string {
+	objects := make([]string, len(planned))
+	if c.twin == nil {
+		return objects
 	}
-	// What cannot be filled, such as a view, is not the target.
-	same, err := c.twin.Plan(ctx, one.Name, sink.Filling{Existing: sink.Append})
-	if err == nil && same.Object == one.Object {
-		return command.Usagef("it would be copied into itself")
+	f := sink.Filling{Existing: sink.Append}
+	if planner, is := c.twin.(sink.Planner); is {
+		tables := make([]sink.Member, len(planned))
+		for i, one := range planned {
+			tables[i] = sink.Member{Name: one.Name, Filling: f}
+		}
+		plans, _ := planner.Plans(ctx, tables)
+		for i, plan := range plans {
+			objects[i] = plan.Object
+		}
+		return objects
 	}
-	return nil
+	for i, one := range planned {
+		if plan, err := c.twin.Plan(ctx, one.Name, f); err == nil {
+			objects[i] = plan.Object
+		}
+	}
+	return objects
 }
 
 // refuseSameDatabase refuses a whole database that is its own target before anything is made in it. The first table
