@@ -33,6 +33,10 @@ func (s *session) missing(ctx context.Context, schema *source.Schema) ([]source.
 		}
 		names = append(names, one.Object)
 	}
+	// The server would compile this statement for seconds.
+	if err := s.exec(ctx, "SET LOCAL jit = off"); err != nil {
+		return nil, s.failed(ctx, "setting up the session", err)
+	}
 	found, err := s.query(ctx, 2, needs.ExistingSQL, sqltext.Array(names))
 	if err != nil {
 		return nil, s.failed(ctx, "looking for what the tables need", err)

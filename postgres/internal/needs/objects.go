@@ -127,7 +127,8 @@ LEFT JOIN LATERAL (` + printedSQL + `) AS p(sql, kind) ON true
 WHERE ` + nameSQL + ` = ANY ($1::text[])`
 
 // edgesSQL finds what the object n needs. A member of an extension needs only that. Constraints of a domain and the
-// attributes of a composite type are parts of it.
+// attributes of a composite type are parts of it. LATERAL and OFFSET 0 have the planner, which expects many objects,
+// look up single rows in place of reading all of pg_depend for each object.
 const edgesSQL = `
 	SELECT d.refclassid, d.refobjid FROM (
 		SELECT n.classid, n.objid, 0
@@ -136,7 +137,9 @@ const edgesSQL = `
 		WHERE n.classid = ` + types + ` AND t.oid = n.objid
 		UNION ALL SELECT ` + constraints + `, c.oid, 0 FROM pg_catalog.pg_constraint c
 		WHERE n.classid = ` + types + ` AND c.contypid = n.objid) AS part(classid, objid, least)
-	JOIN pg_catalog.pg_depend d ON d.classid = part.classid AND d.objid = part.objid AND d.objsubid >= part.least
+	CROSS JOIN LATERAL (
+		SELECT d.refclassid, d.refobjid, d.deptype FROM pg_catalog.pg_depend d
+		WHERE d.classid = part.classid AND d.objid = part.objid AND d.objsubid >= part.least OFFSET 0) AS d
 	WHERE (d.refclassid <> n.classid OR d.refobjid <> n.objid)
 		AND (n.classid <> ` + classes + ` OR d.refclassid = ` + namespaces + `)
 		AND (d.deptype = 'e') = EXISTS (SELECT FROM pg_catalog.pg_depend e
@@ -157,14 +160,15 @@ parts(place, classid, objid, least) AS (
 	FROM chosen c JOIN pg_catalog.pg_constraint o ON o.conrelid = c.oid AND o.contype IN ('c', 'x')
 	UNION ALL SELECT c.place, ` + classes + `, i.indexrelid, 0
 	FROM chosen c JOIN pg_catalog.pg_index i ON i.indrelid = c.oid AND i.indisvalid),
+owned(oid) AS MATERIALIZED (
+	SELECT d.objid FROM chosen c JOIN pg_catalog.pg_depend d ON d.refclassid = ` + classes + ` AND d.refobjid = c.oid
+	WHERE d.classid = ` + classes + ` AND d.deptype IN ('a', 'i')),
 direct(place, classid, objid) AS MATERIALIZED (
 	SELECT DISTINCT p.place, d.refclassid, d.refobjid
 	FROM parts p JOIN pg_catalog.pg_depend d ON d.classid = p.classid AND d.objid = p.objid AND d.objsubid >= p.least
 	WHERE d.refclassid NOT IN (` + constraints + `, ` + defaults + `) AND (d.refclassid <> ` + classes + `
 		OR EXISTS (SELECT FROM pg_catalog.pg_class s WHERE s.oid = d.refobjid AND s.relkind = 'S'
-			AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend o JOIN chosen c ON c.oid = o.refobjid
-				WHERE o.classid = ` + classes + ` AND o.objid = s.oid AND o.refclassid = ` + classes + `
-					AND o.deptype IN ('a', 'i'))))),
+			AND s.oid NOT IN (SELECT o.oid FROM owned o)))),
 needed(classid, objid) AS (
 	SELECT classid, objid FROM direct
 	UNION SELECT e.classid, e.objid FROM needed n CROSS JOIN LATERAL (` + edgesSQL + `) AS e(classid, objid))

@@ -41,7 +41,7 @@ func (db *DB) Needs(ctx context.Context, tables []string) (*source.Schema, error
 		oids[i] = r.oid
 	}
 	const doing = "reading what the tables need"
-	found, err := s.query(ctx, needs.Columns, needs.ClosureSQL, "{"+strings.Join(oids, ",")+"}")
+	found, err := s.withoutJIT(ctx, needs.Columns, needs.ClosureSQL, "{"+strings.Join(oids, ",")+"}")
 	if err != nil {
 		return nil, s.failed(ctx, doing, err)
 	}
@@ -83,4 +83,22 @@ func (s *session) setPositions(ctx context.Context, schema *source.Schema) error
 	}
 	schema.Statements = all
 	return nil
+}
+
+// withoutJIT is query for a large statement that does little, which the server would compile for seconds.
+func (s *session) withoutJIT(ctx context.Context, columns int, sql string, parameters ...string) ([][][]byte, error) {
+	const off = "SELECT current_setting('jit'), set_config('jit', 'off', true)"
+	was, err := s.query(ctx, 2, off)
+	if err == nil && len(was) != 1 {
+		err = errAnswer
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.query(ctx, columns, sql, parameters...)
+	if err != nil {
+		return nil, err // after which the settings are undone with all else
+	}
+	_, err = s.query(ctx, 1, "SELECT set_config('jit', $1, true)", string(was[0][0]))
+	return found, err
 }
