@@ -50,7 +50,7 @@ func (s *session) gatherOf(ctx context.Context, targets []*target, ledger *sink.
 	if err != nil {
 		return s.failed(ctx, "reading the columns of tables", err)
 	}
-	f := &facts{columns: columnsIn(answers[0]), empty: numbersIn(answers[1]), keyed: numbersIn(answers[2])}
+	f := &facts{columns: columnsIn(answers[0]), empty: firstOf(answers[1]), keyed: firstOf(answers[2])}
 	if ledger != nil {
 		f.ledger = ledger
 		if f.parts, err = s.loadedOf(ctx, ledger, tables); err != nil {
@@ -61,7 +61,8 @@ func (s *session) gatherOf(ctx context.Context, targets []*target, ledger *sink.
 	return nil
 }
 
-func numbersIn(rows [][][]byte) map[string]bool {
+// firstOf returns the values of a first column.
+func firstOf(rows [][][]byte) map[string]bool {
 	found := map[string]bool{}
 	for _, row := range rows {
 		found[string(row[0])] = true

@@ -38,8 +38,12 @@ const makeRestoringSQL = `CREATE SCHEMA ` + restoring + `;
 COMMENT ON SCHEMA ` + restoring + ` IS 'a load of culvert that has not ended; it is removed when the load ends';
 CREATE TABLE ` + restoring + `.statements (load text NOT NULL, hash text NOT NULL, PRIMARY KEY (load, hash))`
 
-// recordSQL records that the statement with the hash $2 of the load $1 was run.
-const recordSQL = `INSERT INTO ` + restoring + `.statements (load, hash) VALUES ($1, $2)`
+// recordSQL records that the statement with the hash $2 of the load $1 was run, and recordAllSQL those of an array.
+const (
+	recordSQL    = `INSERT INTO ` + restoring + `.statements (load, hash) VALUES ($1, $2)`
+	recordAllSQL = `INSERT INTO ` + restoring + `.statements (load, hash)
+SELECT $1::pg_catalog.text, hash FROM pg_catalog.unnest($2::pg_catalog.text[]) AS hash`
+)
 
 // restoration is a database that is made again.
 type restoration struct {
@@ -48,6 +52,7 @@ type restoration struct {
 	load       string
 	statements []source.Statement
 	made       int             // of those before the rows
+	small      map[string]bool // tables, as pg_dump names them, known after Finish has begun
 	done       map[string]bool // by hash
 	methods    []string        // the SET LOCAL of the access method of each statement after the rows, or ""
 }
@@ -139,6 +144,7 @@ var (
 		`CLUSTER ON |REPLICA IDENTITY ))`)
 
 	isComment = lazyregexp.New(`^COMMENT ON `)
+	isSetval  = lazyregexp.New(`^SELECT pg_catalog\.setval\(`)
 
 	// isSetting matches the statements that set what those after them depend on, and isMethod those of them that matter
 	// after the rows: materialized views get the access method that was set last.
@@ -200,8 +206,8 @@ func (r *restoration) steps() (steps [][][]int) {
 // Filled reports whether the rows were there before.
 func (r *restoration) Filled() bool { return r.done[filled] }
 
-// Finish runs each statement in a transaction of its own, in which it is recorded. Indexes and keys of several tables
-// are made at the same time.
+// Finish runs each statement in a transaction of its own, or with a few others that take no time, in which it is
+// recorded. Indexes and keys of several tables are made at the same time.
 func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 	if err := r.db.begin(ctx, r.filling); err != nil { // to look whether the session still stands
 		return err
@@ -215,7 +221,9 @@ func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 			return err
 		}
 	}
-	r.db.session.rollback()
+	if err := r.measure(ctx); err != nil {
+		return err
+	}
 	sessions := []*session{r.db.session}
 	defer func() {
 		for _, s := range sessions[1:] {
@@ -242,6 +250,20 @@ func (r *restoration) Finish(ctx context.Context, n int) (err error) {
 		return &sink.StatementsError{Failed: failed}
 	}
 	return r.forget(ctx)
+}
+
+// measure finds the small tables.
+func (r *restoration) measure(ctx context.Context) error {
+	if err := r.db.begin(ctx, r.filling); err != nil {
+		return err
+	}
+	defer r.db.session.rollback()
+	found, err := r.db.session.query(ctx, 1, smallSQL)
+	if err != nil {
+		return r.db.session.failed(ctx, "looking for small tables", err)
+	}
+	r.small = firstOf(found)
+	return nil
 }
 
 // forget makes the event triggers, and drops the schema of the restoration in the same transaction. They do not fire

@@ -12,6 +12,7 @@ import (
 
 	"culvert/internal/lazyregexp"
 	"culvert/postgres/internal/pgdump"
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 )
 
@@ -95,29 +96,107 @@ func (s *session) stepSettings() string {
 		THEN pg_catalog.set_config('transaction_timeout', '0', true) END`
 }
 
-// run runs statements, each in a transaction of its own, and sends up to statementsAtOnce before it reads what has
-// become of them. It returns an error for each, or nil, or that of the session.
+// unit are the places of statements that are run in one transaction.
+type unit []int
+
+// sharedStatements is how many statements share a transaction at most.
+const sharedStatements = 16
+
+// units shares statements among transactions. Those that are done at once share one, since it takes about as long as
+// they do; each of the others has one of its own, since it would be lost with the transaction.
+func (r *restoration) units(places []int) (units []unit) {
+	shared := func(place int) bool { return r.isQuick(r.statements[place].SQL) }
+	for _, place := range places {
+		last := len(units) - 1
+		if last >= 0 && len(units[last]) < sharedStatements && shared(place) && shared(units[last][0]) &&
+			r.methods[units[last][0]] == r.methods[place] {
+			units[last] = append(units[last], place)
+		} else {
+			units = append(units, unit{place})
+		}
+	}
+	return units
+}
+
+// isQuick reports whether a statement takes no time: it is of a small table, or sets a sequence.
+func (r *restoration) isQuick(sql string) bool {
+	if match := ofTable.FindStringSubmatch(sql); match != nil {
+		return r.small[match[1]+match[2]]
+	}
+	return isSetval.MatchString(sql)
+}
+
+// smallSQL returns the tables with at most a megabyte, as pg_dump names them.
+const smallSQL = `
+SELECT format('%I.%I', n.nspname, c.relname) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind = 'r' AND pg_relation_size(c.oid) <= 1048576`
+
+// run runs statements, and sends up to statementsAtOnce before it reads what has become of them. Statements that fail
+// in a transaction that others share are run again alone. It returns an error for each, or nil, or that of the session.
 func (r *restoration) run(ctx context.Context, s *session, places []int) (errs []error, err error) {
-	settings := s.stepSettings()
-	for some := range slices.Chunk(places, statementsAtOnce) {
-		pipeline := s.conn.StartPipeline(ctx)
-		for _, place := range some {
-			pipeline.SendQueryParams(settings, nil, nil, nil, nil)
-			if r.methods[place] != "" {
-				pipeline.SendQueryParams(r.methods[place], nil, nil, nil, nil)
+	units := r.units(places)
+	failed, err := r.runUnits(ctx, s, units)
+	if err != nil {
+		return nil, err
+	}
+	var again []unit
+	for i, u := range units {
+		if len(u) > 1 && failed[i] != nil {
+			for _, place := range u {
+				again = append(again, unit{place})
 			}
-			sql := r.statements[place].SQL
-			pipeline.SendQueryParams(recordSQL, [][]byte{[]byte(r.load), []byte(hashOf(sql))}, nil, nil, nil)
-			pipeline.SendQueryParams(sql, nil, nil, nil, nil)
+		}
+	}
+	alone, err := r.runUnits(ctx, s, again)
+	if err != nil {
+		return nil, err
+	}
+	for i, u := range units {
+		if len(u) > 1 && failed[i] != nil {
+			errs, alone = append(errs, alone[:len(u)]...), alone[len(u):]
+			continue
+		}
+		for range u {
+			errs = append(errs, failed[i])
+		}
+	}
+	return errs, nil
+}
+
+// runUnits runs each unit in a transaction. It returns an error for each, or nil, or that of the session.
+func (r *restoration) runUnits(ctx context.Context, s *session, units []unit) (errs []error, err error) {
+	settings := s.stepSettings()
+	for len(units) > 0 {
+		n, statements := 0, 0
+		for n < len(units) && statements < statementsAtOnce {
+			statements += len(units[n])
+			n++
+		}
+		some := units[:n]
+		units = units[n:]
+		pipeline := s.conn.StartPipeline(ctx)
+		for _, u := range some {
+			pipeline.SendQueryParams(settings, nil, nil, nil, nil)
+			if method := r.methods[u[0]]; method != "" {
+				pipeline.SendQueryParams(method, nil, nil, nil, nil)
+			}
+			var hashes []string
+			for _, place := range u {
+				hashes = append(hashes, hashOf(r.statements[place].SQL))
+			}
+			pipeline.SendQueryParams(recordAllSQL, valuesOf([]string{r.load, sqltext.Array(hashes)}), nil, nil, nil)
+			for _, place := range u {
+				pipeline.SendQueryParams(r.statements[place].SQL, nil, nil, nil, nil)
+			}
 			pipeline.SendPipelineSync()
 		}
 		err := pipeline.Flush()
-		for range some {
+		for _, u := range some {
 			if err != nil {
 				break
 			}
 			var one error
-			one, err = r.result(pipeline)
+			one, err = r.result(pipeline, len(u) > 1)
 			errs = append(errs, one)
 		}
 		if closing := pipeline.Close(); err == nil && s.conn.IsClosed() {
@@ -132,7 +211,7 @@ func (r *restoration) run(ctx context.Context, s *session, places []int) (errs [
 
 // result reads what has become of the next transaction of a pipeline: the error of its statement, and that of the
 // session. A statement that is recorded has been run by another process meanwhile.
-func (r *restoration) result(pipeline *pgconn.Pipeline) (failed, err error) {
+func (r *restoration) result(pipeline *pgconn.Pipeline, shared bool) (failed, err error) {
 	recorded := false
 	for {
 		results, err := pipeline.GetResults()
@@ -152,7 +231,9 @@ func (r *restoration) result(pipeline *pgconn.Pipeline) (failed, err error) {
 		case !is:
 			return nil, err
 		case refused.SchemaName == restoring && refused.Code == codeUniqueViolation:
-			recorded = true
+			if recorded = true; shared {
+				failed = refused // the others are not
+			}
 		case failed == nil:
 			failed = refused
 		}
