@@ -49,6 +49,19 @@ func WithHint(err error, hints ...string) error {
 	return &HintedError{err, hints}
 }
 
+// unendedError is the error of work that can go on.
+type unendedError struct {
+	error
+	hint string
+}
+
+func (e *unendedError) Unwrap() error { return e.error }
+
+// WithNext returns err with a hint that says how the work goes on, which is of use also if a signal has ended it.
+func WithNext(err error, hint string) error {
+	return &unendedError{WithHint(err, append(HintsOf(err), hint)...), hint}
+}
+
 // notForShell is in what a shell does not take as one word that stands for itself.
 var notForShell = lazyregexp.New(`[^\pL\pN@%+=:,./_-]`)
 
@@ -70,7 +83,10 @@ func HintToMake(dir string) string { return "make it: mkdir -p " + ForShell(dir)
 // kind.
 func HintsOf(err error) []string {
 	var hinted *HintedError
+	var unended *unendedError
 	switch {
+	case errors.Is(err, ErrInterrupted) && errors.As(err, &unended):
+		return []string{unended.hint}
 	case errors.Is(err, ErrInterrupted):
 		return nil
 	case errors.As(err, &hinted):

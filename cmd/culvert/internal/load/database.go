@@ -118,7 +118,7 @@ func withRestoreHints(err error, some bool) error {
 			"to leave it as it is, drop what has recorded that: " + restoring,
 		}
 	case some:
-		hints = []string{again}
+		return command.WithNext(err, again)
 	default:
 		return err
 	}
@@ -181,7 +181,7 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 	if schema.OwnRows {
 		source.Separate(c.src)
 	}
-	c.schema, *omitted = schema, schema.Lacks
+	c.schema, c.o.isWhole, *omitted = schema, true, schema.Lacks
 	return nil
 }
 

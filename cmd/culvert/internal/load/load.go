@@ -120,6 +120,7 @@ type loading struct {
 	work
 	o      *options
 	from   string
+	to     string // the argument DEST, or ""
 	tables []target
 	author *string // of the report
 }
@@ -136,6 +137,9 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 		return command.WithHint(command.Usagef("FILE or DIR is missing"), loadUsage)
 	}
 	l.from = args[0]
+	if len(args) > 1 && l.o.to.File == "" {
+		l.to = args[1]
+	}
 	var rest []string
 	if l.db, rest, err = l.o.to.Parse(l.a, args[1:]); err != nil {
 		return err
@@ -245,6 +249,7 @@ func (l *loading) directory(
 	case err != nil:
 		return err
 	case whole:
+		l.o.isWhole = true
 		return l.explain(at, do.whole(ctx, db, at, from))
 	case len(l.tables) == 0:
 		l.leaveOut(from.Manifest.LeftOut(), l.o.JSON)
@@ -296,7 +301,7 @@ func (f *filling) directory(
 		wanted = len(from.Manifest.Tables)
 	}
 	reportTables(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
-	return err
+	return f.goesOn(err, all, from.Manifest)
 }
 
 // loadTables loads tables of an export, shows the progress meanwhile, and explains the error of each.

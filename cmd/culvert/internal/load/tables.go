@@ -23,6 +23,7 @@ type tableFlags struct {
 	key, columns, renames, convert             []string
 	lockTimeout                                time.Duration
 	sequences                                  string
+	isWhole                                    bool // the whole database is made
 }
 
 func (f *tableFlags) add(cmd *cobra.Command) {
