@@ -106,7 +106,7 @@ var dependencies = []struct {
 	{"golang.org/x/crypto", []string{"agefile", "internal/keyfile", "secureconn"}},
 	{"golang.org/x/net", nil},
 	{"golang.org/x/oauth2", []string{"place/bucket"}},
-	{"golang.org/x/sync", []string{"export", "load", "postgres/internal/fill", "postgres/internal/pgdump"}},
+	{"golang.org/x/sync", []string{"export", "load", "postgres/internal/fill"}},
 	{"golang.org/x/sys", []string{
 		"fileservice/internal/traffic", "fileservice/server", "fusefs", "internal/publish",
 		"sqlite/internal/fill", program,

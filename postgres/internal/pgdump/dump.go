@@ -7,11 +7,11 @@ import (
 	"errors"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"golang.org/x/sync/errgroup"
 
 	"culvert/internal/lazyregexp"
 	"culvert/source"
@@ -24,9 +24,8 @@ type Config struct {
 	Grants   bool   // whether owners and privileges are printed
 }
 
-// Dump has pg_dump print the schema of a database. Two of its processes do so at the same time, for the statements
-// before the rows and those after them, over two connections. They lock all tables as a reader does. The error is a
-// [*source.NoSchemaError] if there is no pg_dump for the server, or if it fails.
+// Dump has pg_dump print the schema of a database, over a connection of its own. It locks all tables as a reader does.
+// The error is a [*source.NoSchemaError] if there is no pg_dump for the server, or if it fails.
 //
 // These are left out: tablespaces, subscriptions and user mappings, since both have passwords, and comments of
 // extensions, which the extensions make. The settings of the session that is to run the statements are left out too:
@@ -36,30 +35,55 @@ func Dump(ctx context.Context, config *pgconn.Config, c Config) (*source.Schema,
 	if err != nil {
 		return nil, err
 	}
-	sections, err := p.runAll(ctx, config, c)
+	text, err := p.run(ctx, config, c)
 	if err != nil {
 		return nil, err
 	}
-	schema := &source.Schema{Dialect: source.PostgreSQL, By: "pg_dump " + p.version, Tables: true}
-	for i, text := range sections {
-		if !utf8.Valid(text) {
-			return nil, &source.NoSchemaError{Reason: "its text is not UTF-8"}
-		}
-		statements, err := Split(string(text))
-		if err != nil {
-			return nil, &source.NoSchemaError{Reason: "its text is not understood", Err: err}
-		}
-		for _, sql := range statements {
-			if leftOut.MatchString(sql) {
-				continue
-			}
-			if !Allowed(sql, i == 1) {
-				return nil, &source.NoSchemaError{Reason: "it has a statement that is not known: " + firstLine(sql)}
-			}
-			schema.Statements = append(schema.Statements, source.Statement{SQL: sql, After: i == 1})
+	if !utf8.Valid(text) {
+		return nil, &source.NoSchemaError{Reason: "its text is not UTF-8"}
+	}
+	all, err := Split(string(text))
+	if err != nil {
+		return nil, &source.NoSchemaError{Reason: "its text is not understood", Err: err}
+	}
+	statements := divide(slices.DeleteFunc(all, leftOut.MatchString))
+	for _, one := range statements {
+		if !Allowed(one.SQL, one.After) {
+			return nil, &source.NoSchemaError{Reason: "it has a statement that is not known: " + firstLine(one.SQL)}
 		}
 	}
-	return schema, nil
+	return &source.Schema{
+		Dialect: source.PostgreSQL, By: "pg_dump " + p.version, Tables: true, Statements: statements,
+	}, nil
+}
+
+// Statements of the section post-data come after those of pre-data, except that rights come after both. Two processes
+// of pg_dump, one for each section, would read the whole catalogs twice. These match the statements with which
+// post-data can begin, and those of the rights of what is in pre-data; rights that are given by default are in the
+// other section.
+var (
+	postData = lazyregexp.New(`^(?:CREATE (?:UNIQUE INDEX|INDEX|STATISTICS|(?:CONSTRAINT )?TRIGGER|RULE|POLICY|` +
+		`EVENT TRIGGER|PUBLICATION)|ALTER (?:PUBLICATION|DEFAULT PRIVILEGES|EVENT TRIGGER)|` +
+		`REFRESH MATERIALIZED VIEW|ALTER INDEX ` + name + `\s+ATTACH PARTITION|` +
+		`ALTER DOMAIN ` + name + `\s+ADD CONSTRAINT|` +
+		`ALTER TABLE (?:ONLY )?` + name + `\s+(?:ADD CONSTRAINT|ENABLE|DISABLE|CLUSTER ON|REPLICA IDENTITY USING)) `)
+	rights = lazyregexp.New(`^(?:GRANT|REVOKE|SET SESSION AUTHORIZATION|RESET SESSION AUTHORIZATION)\b`)
+)
+
+// name matches a name with a schema.
+const name = `(?:"(?:[^"]|"")*"|[^"\s])+`
+
+// divide returns statements of pg_dump, those before the rows first.
+func divide(all []string) []source.Statement {
+	var before, after []source.Statement
+	for _, sql := range all {
+		if !rights.MatchString(sql) && (len(after) > 0 || postData.MatchString(sql)) {
+			after = append(after, source.Statement{SQL: sql, After: true})
+		} else {
+			before = append(before, source.Statement{SQL: sql})
+		}
+	}
+	return append(before, after...)
 }
 
 // lockTimeout is how long pg_dump waits for the lock of a table, which a change of it may hold.
@@ -102,45 +126,16 @@ SET LOCAL default_tablespace = '';
 SET LOCAL row_security = off;
 `
 
-// runAll prints both sections at the same time, or one after the other if the server accepts only one more connection.
-func (p *program) runAll(ctx context.Context, config *pgconn.Config, c Config) (sections [2][]byte, err error) {
-	names := [...]string{"pre-data", "post-data"}
-	first, err := listen(ctx, config)
+// run returns what a pg_dump prints.
+func (p *program) run(ctx context.Context, config *pgconn.Config, c Config) (_ []byte, err error) {
+	to, err := listen(ctx, config)
 	if err != nil {
-		return sections, err
+		return nil, err
 	}
-	second, err := listen(ctx, config)
-	if err != nil {
-		if ctx.Err() != nil {
-			return sections, errors.Join(err, first.close())
-		}
-		if sections[0], err = p.run(ctx, first, config, c, names[0]); err != nil {
-			return sections, err
-		}
-		if second, err = listen(ctx, config); err != nil {
-			return sections, err
-		}
-		sections[1], err = p.run(ctx, second, config, c, names[1])
-		return sections, err
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for i, one := range []*proxy{first, second} {
-		group.Go(func() (err error) {
-			sections[i], err = p.run(ctx, one, config, c, names[i])
-			return err
-		})
-	}
-	return sections, group.Wait()
-}
-
-// run runs a pg_dump for one section, and returns what it prints. It closes the proxy.
-func (p *program) run(
-	ctx context.Context, to *proxy, config *pgconn.Config, c Config, section string,
-) (_ []byte, err error) {
 	ended := false // by itself, so that nothing is left to cancel
 	defer func() { err = errors.Join(err, to.end(ended)) }()
 	arguments := []string{
-		"--schema-only", "--section=" + section, "--snapshot=" + c.Snapshot, "--encoding=UTF8",
+		"--schema-only", "--snapshot=" + c.Snapshot, "--encoding=UTF8",
 		"--no-tablespaces", "--no-subscriptions", "--no-password", "--lock-wait-timeout=" + lockTimeout,
 		"--exclude-schema=" + Restoring,
 	}

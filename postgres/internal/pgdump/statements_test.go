@@ -76,6 +76,36 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
+// TestDivide has statements in the order of pg_dump: rights come last, and names contain what other statements begin
+// with.
+func TestDivide(t *testing.T) {
+	before := []string{
+		`CREATE TABLE public."a ADD CONSTRAINT b" ( a integer )`,
+		`ALTER TABLE ONLY public."a ADD CONSTRAINT b" ALTER COLUMN a SET DEFAULT 1`,
+		"ALTER TABLE ONLY public.p ATTACH PARTITION public.q DEFAULT", "COMMENT ON TABLE public.t IS 'CREATE INDEX '",
+		"ALTER TABLE ONLY public.t FORCE ROW LEVEL SECURITY", "ALTER TABLE ONLY public.t REPLICA IDENTITY FULL",
+	}
+	rights := []string{
+		"REVOKE ALL ON TABLE public.t FROM a", "SET SESSION AUTHORIZATION a", "GRANT SELECT ON TABLE public.t TO b",
+		"RESET SESSION AUTHORIZATION",
+	}
+	for _, first := range []string{
+		`ALTER TABLE ONLY public."a "" b"` + "\n    ADD CONSTRAINT t_pkey PRIMARY KEY (id)",
+		"CREATE UNIQUE INDEX i ON public.t USING btree (id)", "CREATE TRIGGER t AFTER INSERT ON public.t",
+		"ALTER TABLE public.t ENABLE ROW LEVEL SECURITY",
+		"ALTER DOMAIN public.d\n\tADD CONSTRAINT c CHECK (true) NOT VALID",
+		"ALTER DEFAULT PRIVILEGES FOR ROLE a GRANT SELECT ON TABLES TO b",
+	} {
+		after := []string{first, "COMMENT ON INDEX public.i IS 'x'", "CREATE TABLE public.odd ()"}
+		got := pgdump.Divide(slices.Concat(before, after, rights))
+		for i, want := range slices.Concat(before, rights, after) {
+			if got[i].SQL != want || got[i].After != (i >= len(before)+len(rights)) {
+				t.Errorf("after %q, statement %d is %+v, want %q", first, i, got[i], want)
+			}
+		}
+	}
+}
+
 // FuzzSplit splits what was split again.
 func FuzzSplit(f *testing.F) {
 	f.Add("CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE 1 WHEN 1 THEN 2 END; END; SELECT $a$;$a$, E'\\';';")
