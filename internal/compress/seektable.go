@@ -94,13 +94,20 @@ func (t *SeekTable) from(page int, textOffset int64) iter.Seq[Frame] {
 	}
 }
 
+// fewEntries are those for which the first page has room at first.
+const fewEntries = 16
+
 // add lists one more frame. It returns false if the table is full or a size does not fit its field.
 func (t *SeekTable) add(size, textSize int64) bool {
 	if t.frames == maxFrames || max(size, textSize) > math.MaxUint32 {
 		return false
 	}
 	if t.frames%pageEntries == 0 {
-		t.pages = append(t.pages, make([]byte, 0, pageEntries*entrySize))
+		room := pageEntries * entrySize
+		if t.frames == 0 {
+			room = fewEntries * entrySize // it grows; a page would be most of the memory of a small file
+		}
+		t.pages = append(t.pages, make([]byte, 0, room))
 		t.starts = append(t.starts, t.next)
 	}
 	page := &t.pages[len(t.pages)-1]

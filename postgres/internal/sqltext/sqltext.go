@@ -17,8 +17,9 @@ func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`
 // Array writes texts as a PostgreSQL array.
 func Array(texts []string) string {
 	quoted := make([]string, len(texts))
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	for i, text := range texts {
-		quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+		quoted[i] = `"` + escape.Replace(text) + `"`
 	}
 	return "{" + strings.Join(quoted, ",") + "}"
 }
