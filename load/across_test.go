@@ -196,3 +196,28 @@ INSERT INTO cities VALUES ('Wien', 'at')`)
 		t.Error("a key that is too long was loaded")
 	}
 }
+
+// TestAcrossExisting fills tables that a user has made, with keys under other names: no key comes twice.
+func TestAcrossExisting(t *testing.T) {
+	was := testkit.MariaDB(t).NewDatabase(t)
+	was.Exec(t, "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY, a int, c int, "+
+		"FOREIGN KEY (a) REFERENCES a (id), FOREIGN KEY (c) REFERENCES a (id)); INSERT INTO a VALUES (1); "+
+		"INSERT INTO b VALUES (1, 1, 1)")
+	src, err := mysql.OpenSource(t.Context(), was.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, src)
+	to, dst := newPostgres(t, "CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY, "+
+		"a int CONSTRAINT mine REFERENCES a, c int)")
+	plan := load.Plan{Create: true}
+	if _, err := plan.CopyTables(t.Context(), dst, src, []load.Names{
+		{From: "a", To: "a"}, {From: "b", To: "b"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	keys := to.Query(t, "SELECT string_agg(conname, ' ' ORDER BY conname) FROM pg_constraint WHERE contype = 'f'")
+	if keys[0][0] != "b_ibfk_2 mine" {
+		t.Errorf("the table has the foreign keys %s", keys[0][0])
+	}
+}

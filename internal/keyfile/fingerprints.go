@@ -11,8 +11,8 @@ import (
 	"culvert/internal/fingerprint"
 )
 
-// errNoConnectionKey reports that no identity can be used for connections.
-var errNoConnectionKey = errors.New("keyfile: no connection key can be derived: it takes an identity as " +
+// ErrNoConnectionKey reports that no identity can be used for connections.
+var ErrNoConnectionKey = errors.New("keyfile: no connection key can be derived: it takes an identity as " +
 	"culvert keygen and age-keygen make it")
 
 // KeyOf returns the key of the first identity that has one, as [FromIdentity] does. It decrypts encrypted identity
@@ -20,11 +20,11 @@ var errNoConnectionKey = errors.New("keyfile: no connection key can be derived: 
 func KeyOf(identities []age.Identity) (*Key, error) {
 	for _, identity := range identities {
 		key, err := keyOf(identity)
-		if key != nil || err != nil && err != errNoConnectionKey {
+		if key != nil || err != nil && err != ErrNoConnectionKey {
 			return key, err
 		}
 	}
-	return nil, errNoConnectionKey
+	return nil, ErrNoConnectionKey
 }
 
 // FingerprintsOf returns the fingerprints of the identities that have a connection key. It decrypts encrypted identity
@@ -36,7 +36,7 @@ func FingerprintsOf(identities []age.Identity) ([]string, error) {
 		switch {
 		case err == nil:
 			all = append(all, key.Fingerprint())
-		case err != errNoConnectionKey:
+		case err != ErrNoConnectionKey:
 			return nil, err
 		}
 	}
@@ -56,7 +56,7 @@ func keyOf(identity age.Identity) (*Key, error) {
 	case *age.X25519Identity, *age.HybridIdentity:
 		return FromIdentity(identity)
 	}
-	return nil, errNoConnectionKey
+	return nil, ErrNoConnectionKey
 }
 
 // Fingerprints reads a file of fingerprints. Each line begins with a fingerprint, in upper or lower case; the rest of

@@ -27,9 +27,11 @@ func TestReferences(t *testing.T) {
 			"FOREIGN KEY (`a`) REFERENCES `p` (`x`)", `DEFERRABLE INITIALLY DEFERRED of the foreign key "k"`,
 		},
 		{
-			pg, lite, `FOREIGN KEY (a) REFERENCES "P""q"(x) DEFERRABLE INITIALLY DEFERRED NOT VALID`,
+			pg, lite, `FOREIGN KEY (a) REFERENCES "P""q"(x) DEFERRABLE INITIALLY DEFERRED`,
 			`FOREIGN KEY ("a") REFERENCES "P""q" ("x") DEFERRABLE INITIALLY DEFERRED`, "",
 		},
+		{pg, my, "FOREIGN KEY (a) REFERENCES p(x) NOT VALID", "", `the foreign key "k"`},
+		{pg, my, "FOREIGN KEY (a) REFERENCES audit.p(x)", "", `the foreign key "k"`},
 		{pg, my, "FOREIGN KEY (a) REFERENCES p(x) MATCH FULL", "", `the foreign key "k"`},
 		{pg, my, "FOREIGN KEY (a) REFERENCES p(x) ON DELETE SET DEFAULT", "", `the foreign key "k"`},
 		{
@@ -40,7 +42,7 @@ func TestReferences(t *testing.T) {
 		{pg, lite, "FOREIGN KEY (a, PERIOD b) REFERENCES p(x, PERIOD y)", "", `the foreign key "k"`},
 		{pg, lite, "FOREIGN KEY (gone) REFERENCES p(x)", "", `the foreign key "k"`},
 		{
-			maria, pg, "FOREIGN KEY (`a`) REFERENCES `other`.`p` (`x`) ON DELETE CASCADE",
+			maria, pg, "FOREIGN KEY (`a`) REFERENCES `app`.`p` (`x`) ON DELETE CASCADE",
 			`FOREIGN KEY ("a") REFERENCES "app"."p" ("x") ON DELETE CASCADE`, "",
 		},
 		{
@@ -76,7 +78,7 @@ func TestChecks(t *testing.T) {
 		definition, want string
 	}{
 		{pg, maria, "CHECK ((n > 0))", "CHECK ((`n` > 0))"},
-		{pg, lite, "CHECK ((n > (0)::numeric)) NOT VALID", `CHECK (("n" > 0))`},
+		{pg, lite, "CHECK ((n > (0)::numeric))", `CHECK (("n" > 0))`},
 		{pg, lite, "CHECK ((n >= '-1'::integer))", `CHECK (("n" >= -1))`},
 		{
 			pg, lite, "CHECK (((n > 0) AND (n < 10)) OR (n IS NULL))",
@@ -92,6 +94,11 @@ func TestChecks(t *testing.T) {
 		{pg, lite, "CHECK ((length((s)::text) > 3))", `CHECK ((length("s") > 3))`},
 		{pg, my, "CHECK ((char_length(s) > 3))", "CHECK ((char_length(`s`) > 3))"},
 		{pg, my, "CHECK ((NOT (n = 7)))", "CHECK ((NOT (`n` = 7)))"},
+		{pg, lite, "CHECK ((n > 0)) NOT VALID", left},
+		{pg, lite, "CHECK ((((n)::numeric)::bigint > 7))", left}, // rounds
+		{pg, lite, "CHECK (((big)::integer > 7))", left},
+		{pg, lite, "CHECK ((((n)::numeric) > (0.5)::numeric))", `CHECK (("n" > 0.5))`},
+		{pg, my, "CHECK ((s <> ''::text))", left}, // ignores spaces at the end
 		{pg, lite, "CHECK ((s > 'a'::text))", left},
 		{pg, lite, "CHECK ((s ~ '^a'::text))", left},
 		{pg, lite, "CHECK ((lower(s) = 'a'::text))", left},
@@ -146,12 +153,13 @@ func TestChecks(t *testing.T) {
 // TestTypesAsChecks has types of MySQL that allow only some values.
 func TestTypesAsChecks(t *testing.T) {
 	for name, want := range map[string]string{
-		"int(10) unsigned":       `CHECK ("c" >= 0)`,
-		"decimal(10,2) unsigned": `CHECK ("c" >= 0)`,
-		"enum('a','it''s')":      `CHECK ("c" IN ('a', 'it''s'))`,
-		`enum('a\\b')`:           "",
-		"set('a','b')":           "",
-		"int(11)":                "",
+		"int(10) unsigned":        `CHECK ("c" >= 0)`,
+		"decimal(10,2) unsigned":  `CHECK ("c" >= 0)`,
+		"enum('a','it''s')":       `CHECK ("c" IN ('a', 'it''s'))`,
+		`enum('a\\b')`:            "",
+		"enum('an unsigned int')": `CHECK ("c" IN ('an unsigned int'))`,
+		"set('a','b')":            "",
+		"int(11)":                 "",
 	} {
 		d := &source.Definition{
 			Dialect: source.MariaDB, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: name}},
@@ -197,5 +205,50 @@ func TestTextsInKeys(t *testing.T) {
 	}
 	if sql := got.Indexes[0].Definition; sql != "KEY `by_e` (`e`(191), `c`)" {
 		t.Errorf("the index is %s", sql)
+	}
+}
+
+// TestKeysOfMySQL has indexes that are too long for MySQL with all characters, and keys that no text is in.
+func TestKeysOfMySQL(t *testing.T) {
+	d := &source.Definition{
+		Dialect: source.PostgreSQL, Name: "t",
+		Columns: []source.ColumnDefinition{
+			{Name: "id", Type: "uuid"},
+			{Name: "user_id", Type: "text"},
+			{Name: "at", Type: "timestamp with time zone"},
+			{Name: "title", Type: "character varying(700)"},
+			{Name: "body", Type: "text"},
+			{Name: "more", Type: "jsonb"},
+		},
+		Constraints: []source.Constraint{
+			{Kind: source.PrimaryKey, Columns: []string{"id"}},
+			{
+				Kind: source.ForeignKey, Name: "f", Columns: []string{"user_id"},
+				Definition: "FOREIGN KEY (user_id) REFERENCES p(x)",
+			},
+		},
+	}
+	for _, columns := range []string{"user_id at", "body title", "title", "more", "body body body body body"} {
+		d.Indexes = append(d.Indexes, source.Index{
+			Name: columns, Columns: strings.Fields(columns), Definition: "CREATE INDEX x ON t USING btree (x)",
+		})
+	}
+	got, omitted, err := dialect.Translate(d, source.MySQL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made []string
+	for _, index := range got.Indexes {
+		made = append(made, index.Definition)
+	}
+	want := []string{
+		"KEY `user_id at` (`user_id`(191), `at`)", "KEY `body title` (`body`(191), `title`(191))",
+		"KEY `title` (`title`)",
+	}
+	if !slices.Equal(made, want) {
+		t.Errorf("the indexes are %q", made)
+	}
+	if left := []string{`the index "more"`, `the index "body body body body body"`}; !slices.Equal(omitted, left) {
+		t.Errorf("left out are %q", omitted)
 	}
 }

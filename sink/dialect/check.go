@@ -16,7 +16,7 @@ var errNotPortable = errors.New("dialect: the check is not portable")
 // might understand it in another way: only comparisons of numbers, and whether texts are equal, are the same
 // everywhere.
 func (t *translation) check(name, definition string) bool {
-	tokens, ok := scan(strings.TrimSuffix(definition, " NOT VALID"))
+	tokens, ok := scan(definition)
 	return ok && t.checkOf(name, tokens, true)
 }
 
@@ -104,11 +104,11 @@ func (t *translation) checksOfStatement() {
 func (t *translation) checksOf(c source.ColumnDefinition, made string) {
 	add := func(sql string) { t.addCheck("", "CHECK ("+sql+")", c.Name) }
 	listed, _ := key(t.from.Dialect, c.Type)
-	isMySQL := t.from.Dialect.Family() == source.MySQL
+	isMySQL, isList := t.from.Dialect.Family() == source.MySQL, listed == "enum" || listed == "set"
 	switch {
-	case isMySQL && strings.Contains(c.Type, " unsigned") && made != "TEXT":
+	case isMySQL && !isList && strings.Contains(c.Type, " unsigned") && made != "TEXT":
 		add(quote(t.to, c.Name) + " >= 0")
-	case isMySQL && (listed == "enum" || listed == "set"):
+	case isMySQL && isList:
 		if sql := t.valuesOf(c); sql != "" {
 			add(sql)
 		} else {
@@ -130,7 +130,7 @@ func (t *translation) valuesOf(c source.ColumnDefinition) string {
 	if !is || !ok || !in.takes("(") {
 		return ""
 	}
-	sql, err := in.list(operand{quote(t.to, c.Name), textOperand}, "IN", ")")
+	sql, err := in.list(operand{sql: quote(t.to, c.Name), kind: textOperand}, "IN", ")")
 	if err != nil {
 		return ""
 	}
@@ -168,9 +168,11 @@ func (c *checking) not() (string, error) {
 	return "(NOT " + sql + ")", err
 }
 
+// deepest bounds parentheses in parentheses.
+const deepest = 50
+
 // condition reads a comparison, or a condition in parentheses. What the parentheses have, only their content says.
 func (c *checking) condition() (string, error) {
-	const deepest = 50
 	before := c.tokens
 	if c.takes("(") {
 		if c.depth++; c.depth > deepest {
@@ -277,139 +279,4 @@ func (c *checking) list(left operand, operator, closing string) (string, error) 
 			return "", errNotPortable
 		}
 	}
-}
-
-// operand is a value that a condition compares.
-type operand struct {
-	sql  string
-	kind operandKind
-}
-
-type operandKind uint8
-
-const (
-	unknownOperand operandKind = iota // only IS NULL can be said of it
-	numberOperand
-	textOperand
-	collatedOperand // a text that is equal to others in one system only
-)
-
-func (o operand) isNumber() bool { return o.kind == numberOperand }
-func (o operand) isText() bool   { return o.kind == textOperand }
-
-// operand reads a value with the casts behind it.
-func (c *checking) operand() (o operand, err error) {
-	minus := c.takes("-")
-	switch next := c.next(); {
-	case next.kind == numberToken:
-		o = operand{next.value, numberOperand}
-	case next.kind == textToken:
-		o = operand{text(next.value), textOperand}
-	case next.kind == signToken && next.value == "(":
-		if o, err = c.operand(); err == nil && !c.takes(")") {
-			err = errNotPortable
-		}
-	case next.kind == wordToken && c.takes("("):
-		o, err = c.length(next.value)
-	case next.kind == wordToken || next.kind == nameToken:
-		o, err = c.column(next.value)
-	default:
-		err = errNotPortable
-	}
-	if err == nil {
-		o, err = c.casts(o)
-	}
-	if minus && err == nil {
-		if !numeral.MatchString(o.sql) {
-			return o, errNotPortable
-		}
-		o.sql = "-" + o.sql
-	}
-	return o, err
-}
-
-// length reads the argument of a function that counts the characters of a text.
-func (c *checking) length(function string) (operand, error) {
-	counts := map[source.Dialect][]string{
-		source.PostgreSQL: {"length", "char_length", "character_length"},
-		source.MySQL:      {"char_length", "character_length"},
-		source.SQLite:     {"length"},
-	}
-	of, err := c.operand()
-	isText := of.isText() || of.kind == collatedOperand
-	counted := slices.Contains(counts[c.t.from.Dialect.Family()], function)
-	if err != nil || !isText || !counted || !c.takes(")") {
-		return operand{}, errNotPortable
-	}
-	if c.t.to == source.SQLite {
-		return operand{"length(" + of.sql + ")", numberOperand}, nil
-	}
-	return operand{"char_length(" + of.sql + ")", numberOperand}, nil
-}
-
-// column returns a column. Texts that a collation compares are not equal in all systems, and a number that SQLite keeps
-// as text compares as text.
-func (c *checking) column(name string) (operand, error) {
-	made := c.t.find(name)
-	if made == nil {
-		return operand{}, errNotPortable
-	}
-	i := slices.IndexFunc(c.t.from.Columns, func(of source.ColumnDefinition) bool { return of.Name == name })
-	from := c.t.from.Columns[i]
-	listed, _ := key(c.t.from.Dialect, from.Type)
-	base, _, _ := strings.Cut(strings.TrimSuffix(listed, " unsigned"), "(")
-	o := operand{sql: quote(c.t.to, name)}
-	c.columns = append(c.columns, name)
-	switch {
-	case slices.Contains(numberTypes, base):
-		if made.Type != "TEXT" {
-			o.kind = numberOperand
-		}
-	case slices.Contains(textTypes, base):
-		o.kind = textOperand
-		if from.Collation != "" || slices.ContainsFunc(c.t.from.Others, isCollation) {
-			o.kind = collatedOperand
-		}
-	}
-	return o, nil
-}
-
-func isCollation(clause string) bool { return strings.HasPrefix(clause, "COLLATE=") }
-
-// numberTypes and textTypes are those whose values compare alike in all systems. That of character ignores spaces at
-// the end of a text.
-var (
-	numberTypes = []string{
-		"tinyint", "smallint", "mediumint", "int", "integer", "bigint", "numeric", "decimal", "real", "double",
-		"double precision",
-	}
-	textTypes = []string{"text", "character varying", "varchar", "tinytext", "mediumtext", "longtext"}
-)
-
-// casts reads the casts behind a value, as PostgreSQL prints them, as in '-1'::integer. They must not change it.
-func (c *checking) casts(o operand) (operand, error) {
-	for c.takes("::") {
-		to, known := c.next().value, unknownOperand
-		switch {
-		case to == "character" && c.takes("varying"), to == "double" && c.takes("precision"):
-			to += map[string]string{"character": " varying", "double": " precision"}[to]
-		}
-		switch {
-		case slices.Contains(numberTypes, to):
-			known = numberOperand
-		case slices.Contains(textTypes, to):
-			known = textOperand
-		}
-		if c.peek() == (token{signToken, "("}) || known == unknownOperand {
-			return o, errNotPortable
-		}
-		if value := strings.Trim(o.sql, "'"); o.isText() && known == numberOperand && numeral.MatchString(value) {
-			o = operand{value, numberOperand}
-		}
-		if o.kind != known && (o.kind != collatedOperand || known != textOperand) {
-			return o, errNotPortable
-		}
-		c.takes("[", "]")
-	}
-	return o, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"culvert/internal/typename"
 	"culvert/source"
 )
 
@@ -31,15 +32,12 @@ func (t *translation) shortTexts() map[string]int {
 		rest := mostOfKey
 		for _, column := range t.from.Columns {
 			made, _ := equal(t.from.Dialect, t.to, column.Type)
-			_, modifiers := key(t.from.Dialect, column.Type)
 			switch {
 			case !slices.Contains(c.Columns, column.Name):
 			case made == "longtext":
 				texts = append(texts, column.Name)
-			case strings.Contains(made, "char("):
-				rest -= modifiers[0]
 			default:
-				rest -= otherInKey
+				rest -= charsInKey(made)
 			}
 		}
 		for _, name := range texts {
@@ -55,15 +53,34 @@ func (t *translation) shortTexts() map[string]int {
 	return short
 }
 
-// prefixes writes the columns of an index of MySQL, with the beginning of those that have no limit.
-func (t *translation) prefixes(columns []string) string {
+// keyColumns writes the columns of an index of MySQL, in which long texts are there with their beginning, and reports
+// whether it has whole columns only. It returns false if the index cannot have the columns.
+func (t *translation) keyColumns(columns []string) (sql string, whole, ok bool) {
 	var all []string
+	rest, whole := mostOfKey, true
 	for _, name := range columns {
-		sql := quote(t.to, name)
-		if column := t.find(name); isLong(column.Type) {
-			sql += fmt.Sprintf("(%d)", prefixOfText)
+		column := t.find(name)
+		written, chars := quote(t.to, name), charsInKey(column.Type)
+		if chars > prefixOfText && len(columns) > 1 || isLong(column.Type) {
+			written += fmt.Sprintf("(%d)", prefixOfText)
+			chars, whole = prefixOfText, false
 		}
-		all = append(all, sql)
+		if column.Type == "json" {
+			return "", false, false
+		}
+		all, rest = append(all, written), rest-chars
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(all, ", "), whole, rest >= 0
+}
+
+// charsInKey returns how many characters a column of a type of MySQL takes in a key.
+func charsInKey(name string) int {
+	base, modifiers := typename.Cut(name)
+	switch {
+	case isLong(name):
+		return mostOfKey + 1
+	case strings.HasSuffix(base, "char") && len(modifiers) == 1:
+		return modifiers[0]
+	}
+	return otherInKey
 }

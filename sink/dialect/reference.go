@@ -12,7 +12,7 @@ import (
 // reference is a foreign key.
 type reference struct {
 	columns            []string
-	table              string   // without its schema
+	schema, table      string   // the schema is "" if it is not said
 	parents            []string // none for the primary key
 	onUpdate, onDelete string   // "" is NO ACTION
 	deferrable         string   // what it says of that, or ""
@@ -22,7 +22,7 @@ type reference struct {
 var actions = [][]string{{"no", "action"}, {"restrict"}, {"cascade"}, {"set", "null"}, {"set", "default"}}
 
 // referenceOf understands the definition of a foreign key as a server prints it. It returns false for one that means
-// more, such as MATCH FULL.
+// more, such as MATCH FULL, or less, such as NOT VALID.
 func referenceOf(definition string) (r reference, ok bool) {
 	tokens, ok := scan(definition)
 	in := &reader{tokens}
@@ -33,6 +33,7 @@ func referenceOf(definition string) (r reference, ok bool) {
 		return r, false
 	}
 	if r.table, ok = in.identifier(); ok && in.takes(".") {
+		r.schema = r.table
 		r.table, ok = in.identifier()
 	}
 	if !ok {
@@ -49,7 +50,6 @@ func referenceOf(definition string) (r reference, ok bool) {
 			r.onUpdate, ok = action(in)
 		case in.takes("on", "delete"):
 			r.onDelete, ok = action(in)
-		case in.takes("not", "valid"):
 		case in.takes("deferrable"):
 			r.deferrable = "DEFERRABLE"
 			if in.takes("initially", "deferred") {
@@ -82,7 +82,8 @@ func action(in *reader) (string, bool) {
 func (t *translation) foreignKey(c source.Constraint, named string) {
 	r, ok := referenceOf(c.Definition)
 	isMore := r.onUpdate == "SET DEFAULT" || r.onDelete == "SET DEFAULT" || r.parents == nil
-	if !ok || !t.has(r.columns) || t.to.Family() == source.MySQL && isMore {
+	isElsewhere := r.schema != "" && r.schema != t.from.Schema
+	if !ok || isElsewhere || !t.has(r.columns) || t.to.Family() == source.MySQL && isMore {
 		t.leave("%s", named)
 		return
 	}
@@ -111,9 +112,10 @@ func (t *translation) foreignKey(c source.Constraint, named string) {
 	t.result.Constraints = append(t.result.Constraints, made)
 }
 
-// nameOr returns the name of a constraint, or another one if the system cannot have it or has it already.
+// nameOr returns the name of a constraint, or another one if the system cannot have it or has it already. In MySQL, no
+// two tables of a database can have it.
 func (t *translation) nameOr(name, other string) string {
-	if name == "" || unnameable(t.to, name) != "" || t.isTaken(name) {
+	if name == "" || t.to.Family() == source.MySQL || unnameable(t.to, name) != "" || t.isTaken(name) {
 		return other
 	}
 	return name

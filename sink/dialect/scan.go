@@ -24,9 +24,12 @@ const (
 	signToken
 )
 
+// spaces are between tokens.
+const spaces = " \n\r\t"
+
 // tokenStart matches what SQL begins with, after spaces. A text with a backslash means different things, and one behind
 // a word is no plain text, so they match nothing.
-var tokenStart = lazyregexp.New("^[ \n]*(?:" +
+var tokenStart = lazyregexp.New("^[" + spaces + "]*(?:" +
 	`([A-Za-z_][A-Za-z0-9_$]*)(?:[^A-Za-z0-9_$']|$)|` +
 	`("(?:[^"]|"")*"|` + "`(?:[^`]|``)*`)|" +
 	`'((?:[^'\\]|'')*)'|` +
@@ -35,9 +38,9 @@ var tokenStart = lazyregexp.New("^[ \n]*(?:" +
 
 // scan cuts SQL, as a server prints it, into tokens. It returns false if there is anything else in it.
 func scan(sql string) (tokens []token, ok bool) {
-	for strings.TrimLeft(sql, " \n") != "" {
+	for strings.TrimLeft(sql, spaces) != "" {
 		found := tokenStart.FindStringSubmatch(sql)
-		if found == nil || strings.HasPrefix(strings.TrimLeft(sql, " \n"), "--") {
+		if found == nil || strings.HasPrefix(strings.TrimLeft(sql, spaces), "--") {
 			return nil, false // comments, too
 		}
 		size := len(found[0])

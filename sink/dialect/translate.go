@@ -211,13 +211,15 @@ func (t *translation) find(name string) *source.ColumnDefinition {
 	return &t.result.Columns[i]
 }
 
-// unindexed returns a column that the key cannot have, or nil. MariaDB has unique keys of long texts.
+// unindexed returns a column that makes a key of MySQL too long, or nil. MariaDB has unique keys of long texts.
 func (t *translation) unindexed(c source.Constraint) *source.ColumnDefinition {
 	if t.to.Family() != source.MySQL || t.to == source.MariaDB && c.Kind == source.Unique {
 		return nil
 	}
+	chars := 0
 	for _, name := range c.Columns {
-		if column := t.find(name); isLong(column.Type) {
+		column := t.find(name)
+		if chars += charsInKey(column.Type); chars > mostOfKey {
 			return column
 		}
 	}
@@ -246,16 +248,18 @@ func (t *translation) isOrdinary(i source.Index) bool {
 }
 
 func (t *translation) index(i source.Index) {
-	long := t.isOrdinary(i) && t.unindexed(source.Constraint{Columns: i.Columns}) != nil
-	isJSON := func(name string) bool { return t.find(name).Type == "json" }
-	if !t.isOrdinary(i) || long && (i.Unique || len(i.Columns) > 3 || slices.ContainsFunc(i.Columns, isJSON)) {
-		t.leave("the index %q", i.Name)
-		return
-	}
+	ok := t.isOrdinary(i)
 	made := source.Index{Name: i.Name, Unique: i.Unique, Columns: i.Columns}
 	columns := " (" + quoted(t.to, i.Columns) + ")"
-	if long {
-		made.Columns, columns = nil, " ("+t.prefixes(i.Columns)+")"
+	if ok && t.to.Family() == source.MySQL {
+		sql, isWhole, fits := t.keyColumns(i.Columns)
+		if ok = fits && (isWhole || !i.Unique); !isWhole {
+			made.Columns, columns = nil, " ("+sql+")"
+		}
+	}
+	if !ok {
+		t.leave("the index %q", i.Name)
+		return
 	}
 	unique := ""
 	if i.Unique {

@@ -3,6 +3,7 @@ package fill
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -240,17 +241,21 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	if err != nil {
 		return err
 	}
-	found, err := db.conn.Query(ctx, 1, `SELECT CONSTRAINT_NAME FROM information_schema.TABLE_CONSTRAINTS
-		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND CONSTRAINT_TYPE = 'FOREIGN KEY'`, t.Database, t.Name)
+	found, err := db.conn.Query(ctx, 2, `SELECT CONSTRAINT_NAME, COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY ORDINAL_POSITION`,
+		t.Database, t.Name)
 	if err != nil {
 		return db.failed(ctx, t.String(), err)
 	}
-	has := map[string]bool{}
+	has := map[string][]string{} // the columns of each foreign key
 	for _, row := range found {
-		has[row[0]] = true
+		has[row[0]] = append(has[row[0]], row[1])
 	}
 	for _, c := range d.Constraints {
-		if c.Kind != source.ForeignKey || has[c.Name] {
+		// In another system, the same key has another name.
+		isThere := has[c.Name] != nil || !isOwn(f.Create) && slices.ContainsFunc(
+			slices.Collect(maps.Values(has)), func(columns []string) bool { return slices.Equal(columns, c.Columns) })
+		if c.Kind != source.ForeignKey || isThere {
 			continue
 		}
 		if err := db.conn.Exec(ctx, "ALTER TABLE "+t.SQL()+" ADD "+foreignKey(c)); err != nil {

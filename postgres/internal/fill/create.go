@@ -332,6 +332,24 @@ func (db *DB) makeSchema(ctx context.Context, f sink.Filling) error {
 	return db.begin(ctx, f)
 }
 
+// foreignKeysSQL returns the foreign keys of the table $1, by their names, and the columns of each.
+const foreignKeysSQL = `
+SELECT conname, (
+	SELECT pg_catalog.string_agg('"' || pg_catalog.replace(a.attname, '"', '""') || '"', ', ' ORDER BY k.i)
+	FROM pg_catalog.unnest(c.conkey) WITH ORDINALITY AS k(n, i)
+	JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.conrelid AND a.attnum = k.n)
+FROM pg_catalog.pg_constraint AS c
+WHERE c.conrelid = pg_catalog.to_regclass($1::text) AND c.contype = 'f'`
+
+// quoteAll writes names as foreignKeysSQL does.
+func quoteAll(names []string) string {
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = quote(name)
+	}
+	return strings.Join(all, ", ")
+}
+
 // Finish adds the foreign keys of a table, in a transaction of its own.
 func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	d := f.Create
@@ -356,15 +374,17 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	if err != nil {
 		return err
 	}
-	found, err := db.session.query(ctx, 1, `
-SELECT conname FROM pg_catalog.pg_constraint
-WHERE conrelid = pg_catalog.to_regclass($1::text) AND contype = 'f'`, t.sql)
+	found, err := db.session.query(ctx, 2, foreignKeysSQL, t.sql)
 	if err != nil {
 		return db.session.failed(ctx, "reading the foreign keys of table "+t.sql, err)
 	}
 	missing := *d
 	missing.Constraints = slices.DeleteFunc(slices.Clone(d.Constraints), func(c source.Constraint) bool {
-		return slices.ContainsFunc(found, func(row [][]byte) bool { return string(row[0]) == c.Name })
+		return slices.ContainsFunc(found, func(row [][]byte) bool {
+			// In another system, the same key has another name.
+			return string(row[0]) == c.Name ||
+				f.Create.Dialect != source.PostgreSQL && string(row[1]) == quoteAll(c.Columns)
+		})
 	})
 	if err := db.session.runAll(ctx, t, constraintsSQL(t, &missing, source.ForeignKey)); err != nil {
 		return err

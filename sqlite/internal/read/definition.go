@@ -113,7 +113,7 @@ SELECT json_object('name', c.name, 'type', c.type, 'not_null', json(iif(c."notnu
 FROM pragma_table_xinfo(?1, 'main') AS c WHERE c.hidden <> 1 ORDER BY c.cid`
 
 // constraintsSQL describes the keys of a table. A foreign key that names no columns refers to the primary key of its
-// table, which may not be there.
+// table, which may not be there. Names are as their table has them, whatever the letters of the reference.
 const constraintsSQL = `
 SELECT json_object('kind', 'primary key', 'columns', json_group_array(c.name ORDER BY c.pk))
 FROM pragma_table_info(?1, 'main') AS c WHERE c.pk > 0 HAVING count(*) > 0
@@ -129,9 +129,12 @@ UNION ALL SELECT * FROM (
 		iif(on_update = 'NO ACTION', '', ' ON UPDATE ' || on_update) ||
 		iif(on_delete = 'NO ACTION', '', ' ON DELETE ' || on_delete))
 	FROM (
-		SELECT k.*, coalesce(k."to", (
-			SELECT c.name FROM pragma_table_info(k."table", 'main') AS c WHERE c.pk = k.seq + 1)) AS parent
-		FROM pragma_foreign_key_list(?1, 'main') AS k)
+		SELECT k.id, k.seq, k.on_update, k.on_delete, c.name AS "from", coalesce(t.name, k."table") AS "table",
+			coalesce((SELECT p.name FROM pragma_table_info(k."table", 'main') AS p
+				WHERE iif(k."to" IS NULL, p.pk = k.seq + 1, p.name = k."to" COLLATE NOCASE)), k."to") AS parent
+		FROM pragma_foreign_key_list(?1, 'main') AS k
+		JOIN pragma_table_xinfo(?1, 'main') AS c ON c.name = k."from" COLLATE NOCASE
+		LEFT JOIN main.sqlite_schema AS t ON t.type = 'table' AND t.name = k."table" COLLATE NOCASE)
 	GROUP BY id ORDER BY id DESC)`
 
 // indexesSQL describes the indexes of a table, without their statements.

@@ -12,7 +12,7 @@ func TestDefineAll(t *testing.T) {
 	"Odd ""name""" TEXT COLLATE nocase DEFAULT 'it''s' UNIQUE,
 	price REAL NOT NULL CHECK (price > 0),
 	twice AS (price * 2), kept INT AS (price * 3) STORED,
-	customer REFERENCES customers (id), UNIQUE (price, customer))`
+	customer REFERENCES CUSTOMERS (ID), UNIQUE (price, customer))`
 	const keyed = `CREATE TABLE keyed (a TEXT, b INTEGER, n, PRIMARY KEY (b, a)) WITHOUT ROWID`
 	db := openNew(t, "CREATE TABLE customers (id integer PRIMARY KEY, x)", orders, keyed,
 		"INSERT INTO Orders (id, price) VALUES (41, 1)", "CREATE INDEX by_price ON orders (price DESC, id)",

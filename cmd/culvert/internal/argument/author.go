@@ -55,8 +55,8 @@ func (f *AuthorFlags) RefuseFile(name string) error {
 	if !f.Given() {
 		return nil
 	}
-	return command.WithHint(command.Usagef("--from: %s has no author, since it is not in the directory of an export",
-		name), "only exports of several tables, or of one in parts, are signed: culvert help authors")
+	return command.WithHint(command.Usagef("--from: %s is a file, and the manifest of its directory says who made it",
+		name), "name the directory of the export, if it is in one: culvert help authors")
 }
 
 // Check fails unless an export is by an author whom the flags name. Without flags, it succeeds.

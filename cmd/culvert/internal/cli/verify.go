@@ -119,10 +119,14 @@ func verify(
 		if info, err := l.Info(); err == nil && info.IsDir() {
 			config.Jobs = o.Jobs
 			err := verifyDirectory(ctx, a, w, r, l, config, o, db)
-			if errors.Is(err, export.ErrNoManifest) && !against && !o.author.Given() {
+			if errors.Is(err, export.ErrNoManifest) && !against {
 				t, tableErr := argument.OpenTable(ctx, a, args[0], &o.PlaceFlags, config)
 				if t != nil {
-					return errors.Join(t.Close(verifyTable(ctx, w, r, t, args[0])), l.Close(nil))
+					err := o.author.Check(args[0], t.Export.Manifest)
+					if err == nil {
+						err = verifyTable(ctx, w, r, t, args[0])
+					}
+					return errors.Join(t.Close(err), l.Close(nil))
 				}
 				err = cmp.Or(tableErr, err)
 			}
