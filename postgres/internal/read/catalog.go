@@ -53,7 +53,7 @@ func (db *DB) checkSchema(ctx context.Context, schema string) error {
 // are not affected.
 func (db *DB) Separate() {
 	if !db.session.own {
-		db.session.own, db.known = true, &prepared{tables: map[string]*known{}}
+		db.session.own, db.known = true, newPrepared()
 	}
 }
 

@@ -50,8 +50,13 @@ func (db *DB) Prepare(ctx context.Context, tables []string) error {
 // prepared is what is known of tables, by the names for which they were looked up. It is shared by sessions of one
 // snapshot.
 type prepared struct {
-	mu     sync.Mutex
-	tables map[string]*known
+	mu        sync.Mutex
+	tables    map[string]*known
+	sequences map[string]source.Sequence // of their definitions, by name as SQL
+}
+
+func newPrepared() *prepared {
+	return &prepared{tables: map[string]*known{}, sequences: map[string]source.Sequence{}}
 }
 
 // known is what is known of a table. Only the definition changes.
@@ -76,7 +81,25 @@ func (p *prepared) add(all []*known) {
 	defer p.mu.Unlock()
 	for _, one := range all {
 		p.tables[one.name] = one
+		if one.definition == nil {
+			continue
+		}
+		for _, sequence := range one.definition.Sequences {
+			if sequence.Last != nil || sequence.Next != nil {
+				p.sequences[sequence.Name] = source.Sequence{
+					Name: sequence.Name, Last: sequence.Last, Next: sequence.Next,
+				}
+			}
+		}
 	}
+}
+
+// sequence returns what was read of a sequence, since the snapshot was taken.
+func (p *prepared) sequence(name string) (sequence source.Sequence, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	sequence, ok = p.sequences[name]
+	return sequence, ok
 }
 
 // takeDefinition returns a definition that is known, once.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -136,6 +137,24 @@ func TestPreparedMeanwhile(t *testing.T) {
 				expectText(t, table(t, db, "s.other"), "2\n")
 			}
 		}
+	}
+}
+
+// TestPreparedSequences has a schema set sequences that were read with their tables, and others, to the same positions.
+func TestPreparedSequences(t *testing.T) {
+	db, database := openNew(t, manyTables+`;
+		INSERT INTO t1 VALUES (2, now(), 'more'); SELECT nextval('t1_id_seq'); SELECT setval('t2_id_seq', 70); CREATE SEQUENCE alone START 9`)
+	other := openAgain(t, database.ConnString())
+	prepare(t, db, "t1", "t2", "t3")
+	got, err := db.Schema(t.Context(), source.SchemaConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := other.Schema(t.Context(), source.SchemaConfig{})
+	if err != nil || !slices.EqualFunc(got.Statements, want.Statements, func(a, b source.Statement) bool {
+		return a.SQL == b.SQL && a.After == b.After
+	}) {
+		t.Errorf("%+v, without Prepare %+v, error %v", got, want, err)
 	}
 }
 

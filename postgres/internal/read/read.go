@@ -61,7 +61,7 @@ func Open(ctx context.Context, connString string) (*DB, error) {
 
 func newDB(config *pgconn.Config, s *session) *DB {
 	return &DB{
-		config: config, session: s, keptOf: map[string]int64{}, known: &prepared{tables: map[string]*known{}},
+		config: config, session: s, keptOf: map[string]int64{}, known: newPrepared(),
 		endDump: func() {},
 	}
 }

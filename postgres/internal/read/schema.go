@@ -14,7 +14,8 @@ import (
 var _ source.SchemaStarter = (*DB)(nil)
 
 // Schema returns what pg_dump prints of the database in the snapshot, which is shared for it. After that come the
-// positions of sequences, as they are now, and the refreshing of materialized views that have rows.
+// positions of sequences, as they are now or were when Prepare read them, and the refreshing of materialized views that
+// have rows.
 func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.Schema, error) {
 	_, finish, err := db.StartSchema(ctx, config)
 	if err != nil {
@@ -175,15 +176,20 @@ func (db *DB) addPositions(ctx context.Context, schema *source.Schema) error {
 	if err != nil {
 		return db.session.failed(ctx, readingSchema, err)
 	}
-	var readable []*source.Sequence
+	var readable, unread []*source.Sequence
 	for _, row := range found {
 		if string(row[1]) != "t" {
 			schema.Lacks = append(schema.Lacks, "the position of the sequence "+string(row[0])+", not to be read")
 			continue
 		}
-		readable = append(readable, &source.Sequence{Name: string(row[0])})
+		sequence, read := db.known.sequence(string(row[0]))
+		if !read {
+			sequence.Name = string(row[0])
+			unread = append(unread, &sequence)
+		}
+		readable = append(readable, &sequence)
 	}
-	for some := range slices.Chunk(readable, sequencesAtOnce) {
+	for some := range slices.Chunk(unread, sequencesAtOnce) {
 		if err := db.session.readSequences(ctx, some); err != nil {
 			return db.session.failed(ctx, readingSchema, err)
 		}
