@@ -3,6 +3,9 @@ package source
 import (
 	"context"
 	"slices"
+	"strings"
+
+	"culvert/internal/lazyregexp"
 )
 
 // Needer is implemented by sources that know what tables need that their definitions only name, such as types.
@@ -38,4 +41,24 @@ func (s *Schema) NeededBy(tables []string) *Schema {
 		return one.For != nil && !slices.ContainsFunc(one.For, func(name string) bool { return chosen[name] })
 	})
 	return &needed
+}
+
+// quoted matches a name in SQL that has quotes.
+var quoted = lazyregexp.New(`"((?:[^"]|"")*)"`)
+
+// WithoutMade returns what [Omitted] has named without the sequences that a schema with Needs makes. The schema may be
+// nil.
+func (s *Schema) WithoutMade(omitted []string) []string {
+	if s == nil || !s.Needs {
+		return omitted
+	}
+	made := map[string]bool{}
+	for _, one := range s.Statements {
+		name := quoted.ReplaceAllStringFunc(one.Object, func(name string) string {
+			return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
+		})
+		kind, name, _ := strings.Cut(name, " ")
+		made["the "+kind+` "`+name+`"`] = true
+	}
+	return slices.DeleteFunc(slices.Clone(omitted), func(what string) bool { return made[what] })
 }

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
-	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -90,7 +88,7 @@ func (e *request) startSchema(ctx context.Context, a *command.App, src source.So
 			if e.late, err = e.takeSchema(schema, err); e.late.none != nil {
 				var lacks []string
 				lacks, err = e.readNeeds(ctx, src, e.names)
-				e.late.omitted = append(e.withoutNeeds(e.late.omitted), lacks...)
+				e.late.omitted = append(e.plan.Schema.WithoutMade(e.late.omitted), lacks...)
 			}
 			return e.plan.Schema, e.plan.Omitted, err
 		}
@@ -167,25 +165,6 @@ func (e *request) readNeeds(ctx context.Context, src source.Source, names []stri
 		return nil, err
 	}
 	e.plan.Schema = needs
-	e.plan.Omitted = e.withoutNeeds(e.plan.Omitted)
+	e.plan.Omitted = needs.WithoutMade(e.plan.Omitted)
 	return needs.Lacks, nil
-}
-
-// quoted matches a name in SQL that has quotes.
-var quoted = lazyregexp.New(`"((?:[^"]|"")*)"`)
-
-// withoutNeeds returns what is left out without the sequences that tables need, since these come along.
-func (e *request) withoutNeeds(omitted []string) []string {
-	if e.plan.Schema == nil || !e.plan.Schema.Needs {
-		return omitted
-	}
-	made := map[string]bool{}
-	for _, one := range e.plan.Schema.Statements {
-		name := quoted.ReplaceAllStringFunc(one.Object, func(name string) string {
-			return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
-		})
-		kind, name, _ := strings.Cut(name, " ")
-		made["the "+kind+` "`+name+`"`] = true
-	}
-	return slices.DeleteFunc(slices.Clone(omitted), func(what string) bool { return made[what] })
 }

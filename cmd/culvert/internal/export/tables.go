@@ -84,7 +84,7 @@ func (e *request) lookUp(
 	if err == nil && e.plan.Schema == nil && e.plan.FinishSchema == nil && o.several(e.names) {
 		var lacks []string
 		lacks, err = e.readNeeds(ctx, src, e.names)
-		omitted = append(e.withoutNeeds(omitted), lacks...)
+		omitted = append(e.plan.Schema.WithoutMade(omitted), lacks...)
 	}
 	if err == nil && !o.JSON {
 		a.WarnOmitted(omitted)

@@ -298,7 +298,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Schema: e.schema,
 		Omitted: func(ctx context.Context, src source.Source) ([]string, error) {
 			omitted, err := e.options.omitted(ctx, src)
-			return append(e.withoutNeeds(omitted), e.plan.Omitted...), err
+			return append(e.plan.Schema.WithoutMade(omitted), e.plan.Omitted...), err
 		},
 		MaxSessions: e.flags().maxConnections, Resume: e.flags().resumes(),
 		Mixed: e.flags().resume == mixed,

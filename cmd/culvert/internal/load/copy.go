@@ -195,6 +195,15 @@ func (c *copying) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if _, provides := c.dst.(sink.Provider); provides && c.schema == nil && c.o.create && len(names) > 0 {
+		needs, err := source.NeedsOf(ctx, c.src, names)
+		if err != nil {
+			return err
+		}
+		if omitted = needs.WithoutMade(omitted); needs != nil {
+			omitted = append(omitted, needs.Lacks...)
+		}
+	}
 	c.leaveOut(omitted, c.o.JSON)
 	if len(names) == 0 && c.schema == nil {
 		return errors.New("there are no tables to copy")
