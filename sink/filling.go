@@ -50,6 +50,12 @@ type Filling struct {
 	// the database itself does it, in any case.
 	KeepSequences bool
 
+	// TriggersOff keeps the triggers of the table from firing for the rows, and when rows are removed. PostgreSQL
+	// disables them in the transaction, for which the user must own the table, and SQLite drops them and makes them
+	// again. Foreign keys and other constraints are checked as ever. MySQL and MariaDB have no way: a table with
+	// triggers is an [errors.ErrUnsupported] there. The rows are loaded by one connection, and not part by part.
+	TriggersOff bool
+
 	// Grouped says that the table is one of a [Group], so that other tables of it may refer to it: for [Sink.Plan].
 	// A group sets it itself.
 	Grouped bool
@@ -88,6 +94,8 @@ func (f Filling) Check() error {
 		return errors.New("sink: a table that is made has no rows, and is committed as a whole")
 	case (f.Create != nil || f.Existing == Swap) && f.Conflict != Fail:
 		return errors.New("sink: a new table has no rows to be in conflict with")
+	case f.EachPart && f.TriggersOff:
+		return errors.New("sink: triggers can be off only in the transaction of all rows")
 	case f.EachPart && f.Ledger == nil:
 		return errors.New("sink: parts can be committed one by one only with a ledger")
 	case f.Ledger != nil && (f.Ledger.Table == "" || f.Ledger.Load == ""):

@@ -141,6 +141,7 @@ var parts = []struct {
 	{"GroupSwap", testGroupSwap, func(f *Fixture) bool { return f.Groups }},
 	{"GroupMisuse", testGroupMisuse, func(f *Fixture) bool { return f.Groups }},
 	{"GroupLedger", testGroupLedger, func(f *Fixture) bool { return f.Groups && f.Ledger }},
+	{"TriggersOff", testTriggersOff, func(f *Fixture) bool { return f.Truncates && f.Loses != nil }},
 	{"Busy", testBusy, func(f *Fixture) bool { return f.Busy }},
 }
 

@@ -2,6 +2,7 @@ package fill
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -123,6 +124,16 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*plan, err
 	}
 	if p.columns, err = db.choose(ctx, p.target, p.Filling); err != nil {
 		return nil, err
+	}
+	if f.TriggersOff {
+		triggers, err := db.hasTriggers(ctx, p.target)
+		if err == nil && triggers {
+			err = fmt.Errorf("mysql: %s has triggers, which the server cannot switch off: drop them for the load: %w",
+				p.target, errors.ErrUnsupported)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	return p, db.checkKey(ctx, p)
 }

@@ -230,6 +230,14 @@ func (g *group) truncate() error {
 	for _, p := range g.plans {
 		p.clear = !s.facts.knowsEmpty(p.target)
 	}
+	for _, p := range g.existing() {
+		if err := s.findTriggers(g.ctx, p); err != nil {
+			return err
+		}
+		if err := s.switchTriggers(g.ctx, p.target, p.disable); err != nil {
+			return err
+		}
+	}
 	if sql := g.truncateSQL(); sql != "" {
 		if err := s.exec(g.ctx, sql); err != nil {
 			return s.failed(g.ctx, "truncating tables", err)
@@ -309,6 +317,9 @@ func (g *group) CommitTables() error {
 		}
 	}
 	for _, p := range g.plans {
+		if err := s.switchTriggers(g.ctx, p.target, p.enable); err != nil {
+			return err
+		}
 		if err := s.setSequences(g.ctx, p); err != nil {
 			return err
 		}

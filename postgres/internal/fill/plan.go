@@ -20,6 +20,8 @@ type plan struct {
 	later   []string        // of it, after its rows: see Finish
 	loaded  []sink.Part     // of the load, from earlier times
 	clear   bool            // the existing rows are removed
+
+	disable, enable []string // statements that switch triggers off and on
 }
 
 // lookAt finds the table and decides how it is filled. The table is not yet locked.
@@ -52,6 +54,9 @@ func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*pla
 			return nil, err
 		}
 	}
+	if err := s.findTriggers(ctx, p); err != nil {
+		return nil, err
+	}
 	if p.Create != nil {
 		if _, err := beforeSQL(t, p.Create); err != nil {
 			return nil, err
@@ -74,6 +79,8 @@ func (s *session) find(ctx context.Context, name string, p *plan) (err error) {
 // aloneFor is why a filling in one step has one connection, or "".
 func aloneFor(f sink.Filling) string {
 	switch {
+	case f.TriggersOff:
+		return "triggers are off in one transaction"
 	case f.Create != nil:
 		return "a table is made and filled in one transaction"
 	case f.Conflict != sink.Fail:
@@ -150,6 +157,7 @@ func (p *plan) steps() []string {
 	} else if !p.Grouped {
 		steps = append(steps, lockSQL(p.target, p.lockMode()))
 	}
+	steps = append(steps, p.disable...)
 	if p.truncates() && !p.Grouped {
 		steps = append(steps, truncateSQL(p.target))
 	}
@@ -163,7 +171,7 @@ func (p *plan) steps() []string {
 	if p.Create != nil {
 		steps = append(steps, afterSQL(p.target, p.Create)...)
 	}
-	steps = append(steps, p.sequenceSteps()...)
+	steps = append(append(steps, p.enable...), p.sequenceSteps()...)
 	if p.Grouped {
 		return steps // the rest are those of the group
 	}

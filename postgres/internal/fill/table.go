@@ -151,6 +151,12 @@ func (t *table) prepare(s *session) error {
 		return err
 	}
 	t.whole = len(t.loaded) == 0 && t.Existing != sink.Append
+	if err := s.findTriggers(t.ctx, t.plan); err != nil {
+		return err
+	}
+	if err := s.switchTriggers(t.ctx, t.target, t.disable); err != nil {
+		return err
+	}
 	if !t.clear {
 		return nil
 	}
@@ -272,6 +278,9 @@ func (t *table) CommitRows() error {
 	}
 	for _, l := range t.loaders {
 		if err := l.checkDeferred(); err != nil {
+			return err
+		}
+		if err := l.s.switchTriggers(t.ctx, t.target, t.enable); err != nil {
 			return err
 		}
 		if err := l.s.setSequences(t.ctx, t.plan); err != nil {

@@ -68,7 +68,7 @@ func (t *table) fillExisting() error {
 func (t *table) after() (steps []string) {
 	d := t.filling.Create
 	if d == nil {
-		return nil
+		return t.restore
 	}
 	for _, index := range d.Indexes {
 		steps = append(steps, index.Definition)

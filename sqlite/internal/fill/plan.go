@@ -185,9 +185,14 @@ func (t *table) inspect() error {
 		t.resolves = strings.Contains(strings.ToUpper(d.Create), "CONFLICT")
 		return nil
 	}
-	found, err := t.db.texts(t.ctx, `SELECT type, sql LIKE '%conflict%', rootpage = 0
-		FROM main.sqlite_schema WHERE tbl_name = ? AND type IN ('trigger', 'table')`, t.name)
+	found, err := t.db.texts(t.ctx, `SELECT type, sql LIKE '%conflict%', rootpage = 0, name, sql
+		FROM main.sqlite_schema WHERE tbl_name = ? AND type IN ('trigger', 'table') ORDER BY rowid`, t.name)
 	for _, row := range found {
+		if row[0] == "trigger" && t.filling.TriggersOff {
+			t.drop = append(t.drop, "DROP TRIGGER main."+sqlite3.QuoteIdentifier(row[3]))
+			t.restore = append(t.restore, row[4])
+			continue
+		}
 		t.triggers = t.triggers || row[0] == "trigger"
 		if row[0] == "table" {
 			t.resolves, t.virtual = row[1] == "1", row[2] == "1"

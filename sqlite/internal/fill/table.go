@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,8 @@ type table struct {
 	version  string   // of the file, which the commits of others change
 	before   []string // the statements before the rows
 	dangling danglers // of other tables, before the filling
+
+	drop, restore []string // statements that drop triggers, and make them again
 
 	ownDangling danglers // of the table itself, by the table that a key refers to
 
@@ -153,13 +156,12 @@ func (t *table) decide() error {
 // prepare plans the statements before the rows.
 func (t *table) prepare() {
 	t.empty = t.plan.Rows == 0 || t.clear
+	t.before = slices.Clone(t.drop)
 	switch {
 	case t.filling.Create != nil:
-		t.before = []string{t.filling.Create.Create}
+		t.before = append(t.before, t.filling.Create.Create)
 	case t.clear:
-		t.before = []string{"DELETE FROM " + t.sql}
-	default:
-		t.before = nil
+		t.before = append(t.before, "DELETE FROM "+t.sql)
 	}
 	if t.filling.Ledger != nil {
 		t.before = append(t.before, t.ledgerSteps()...)

@@ -68,6 +68,7 @@ func New(a *command.App) *cobra.Command {
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "make the whole database without its rows")
 	flags.BoolVar(&o.dataOnly, "data-only", false, "load only rows, as without --create")
 	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
+	cmd.MarkFlagsMutuallyExclusive("ledger", "triggers")
 	cmd.MarkFlagsMutuallyExclusive("create", "data-only")
 	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "ledger", "verify"} {
 		cmd.MarkFlagsMutuallyExclusive("schema-only", other)

@@ -254,8 +254,8 @@ func (f *tableFlags) withHints(err error) error {
 	switch {
 	case command.Is[*load.UnfinishedError](err):
 		hints = []string{"add them by ALTER TABLE; or, if the load has a ledger, run the same command again"}
-	case f.isWhole &&
-		(errors.Is(err, sink.ErrNotEmpty) || errors.Is(err, sink.ErrGone) || errors.Is(err, sink.ErrExists)):
+	case f.isWhole && (errors.Is(err, sink.ErrNotEmpty) || errors.Is(err, sink.ErrGone) ||
+		errors.Is(err, sink.ErrExists) && !isUnknown):
 		hints = []string{"a whole database is made where nothing of it is: drop the table, or choose an empty database"}
 	case errors.Is(err, sink.ErrNotEmpty):
 		hints = []string{"remove its rows in the same transaction: --truncate", "or keep them: --append"}

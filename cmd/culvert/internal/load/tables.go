@@ -22,7 +22,7 @@ type tableFlags struct {
 	conflict                                   string
 	key, columns, renames, convert             []string
 	lockTimeout                                time.Duration
-	sequences                                  string
+	sequences, triggers                        string
 	isWhole                                    bool // the whole database is made
 }
 
@@ -42,6 +42,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
 	flags.StringVar(&f.sequences, "sequences", "set",
 		"set the sequences of PostgreSQL past the rows, or leave them: `POLICY` is set or keep")
+	flags.StringVar(&f.triggers, "triggers", "on", "have triggers of the tables fire, or not: `on` or off")
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
 	flags.BoolVar(&f.redact, "redact-errors", false, "keep values out of errors")
@@ -73,6 +74,13 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 		plan.Filling.Conflict = sink.Update
 	default:
 		return nil, command.Usagef("--on-conflict is fail, ignore or update, not %q", f.conflict)
+	}
+	switch f.triggers {
+	case "on":
+	case "off":
+		plan.Filling.TriggersOff = true
+	default:
+		return nil, command.Usagef("--triggers is on or off, not %q", f.triggers)
 	}
 	switch f.sequences {
 	case "set":

@@ -1,0 +1,37 @@
+package fill
+
+import (
+	"context"
+
+	"culvert/sink"
+)
+
+// triggersSQL returns the statements that disable the triggers of the table $1 that would fire, and those that enable
+// them as they were. Those of foreign keys are no triggers of users.
+const triggersSQL = `
+SELECT format('ALTER TABLE %s DISABLE TRIGGER %I', $2::text, tgname),
+	format('ALTER TABLE %s ENABLE %sTRIGGER %I', $2::text, CASE tgenabled WHEN 'A' THEN 'ALWAYS ' ELSE '' END, tgname)
+FROM pg_trigger WHERE tgrelid = $1::oid AND NOT tgisinternal AND tgenabled IN ('O', 'A') ORDER BY tgname`
+
+// findTriggers finds the triggers of a table that is there, if they are to be off.
+func (s *session) findTriggers(ctx context.Context, p *plan) error {
+	p.disable, p.enable = nil, nil
+	if !p.TriggersOff || p.Create != nil || p.swap != nil {
+		return nil // a new table has none
+	}
+	found, err := s.query(ctx, 2, triggersSQL, p.target.oid, p.target.sql)
+	for _, row := range found {
+		p.disable, p.enable = append(p.disable, string(row[0])), append(p.enable, string(row[1]))
+	}
+	return s.failed(ctx, "looking for the triggers of table "+p.target.sql, err)
+}
+
+// switchTriggers runs the statements that disable or enable triggers.
+func (s *session) switchTriggers(ctx context.Context, t *target, statements []string) error {
+	for _, sql := range statements {
+		if err := s.exec(ctx, sql); err != nil {
+			return s.failed(ctx, "switching triggers of table "+t.sql+": "+sink.Shorten(sql), err)
+		}
+	}
+	return nil
+}
