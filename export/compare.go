@@ -88,6 +88,9 @@ func (d *Directory) Compare(
 
 // compare compares a table of a database with its entry in a manifest.
 func (p *Plan) compare(ctx context.Context, src source.Source, name string, t *manifest.Table) error {
+	if t.IsDefined() {
+		return errors.New("export: its rows were not exported")
+	}
 	stats, err := p.Rows(ctx, io.Discard, func(ctx context.Context) (source.Rows, error) {
 		rows, err := open(ctx, src, name, t)
 		if err != nil {

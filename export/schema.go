@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync/atomic"
 
 	"culvert/agefile"
@@ -48,9 +50,10 @@ func (p *Plan) separate(src source.Source) {
 	}
 }
 
-// SchemaOnly writes the Schema of the plan, and a manifest without tables. An existing manifest is treated as by
+// SchemaOnly writes the Schema of the plan, and a manifest without rows. If statements of the Schema do not make the
+// tables, the manifest has the definitions of those that are named. An existing manifest is treated as by
 // [Plan.Tables].
-func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source) error {
+func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source, names []string) error {
 	if p.Schema == nil {
 		return errors.New("export: there is no schema")
 	}
@@ -61,14 +64,42 @@ func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source
 	if err != nil {
 		return err
 	}
+	m := p.NewManifest(description)
+	if !p.Schema.Tables {
+		if err := p.define(ctx, src, m, names); err != nil {
+			return err
+		}
+	}
 	if err := p.MakeRoom(ctx, to); err != nil {
 		return err
 	}
-	m := p.NewManifest(description)
 	if err := p.WriteSchema(ctx, to, m); err != nil {
 		return err
 	}
 	return p.WriteManifest(ctx, to, m)
+}
+
+// define adds tables to a manifest, without their rows.
+func (p *Plan) define(ctx context.Context, src source.Source, m *manifest.Manifest, names []string) error {
+	const atOnce = 500
+	for some := range slices.Chunk(names, atOnce) {
+		if err := source.Prepare(ctx, src, some); err != nil {
+			return err
+		}
+		for _, name := range some {
+			o, err := p.outline(ctx, src, name, nil)
+			if err == nil && o.Definition == nil {
+				err = errors.New("the source does not know its definition")
+			}
+			if err != nil {
+				return fmt.Errorf("export: table %q: %w", name, err)
+			}
+			t := manifest.NewTable(name, o.Columns)
+			t.Definition = o.Definition
+			m.Add(t)
+		}
+	}
+	return nil
 }
 
 // Schema reads the schema of the export, and compares its file with the manifest. It is nil if there is none. An error

@@ -51,6 +51,10 @@ func (p *Plan) copy(
 	if err := ready(all, j); err != nil {
 		return Stats{}, err
 	}
+	if p.SchemaOnly {
+		j.pieces = nil
+		return all.fill(ctx, open, j)
+	}
 	readers, err := all.divide(rows)
 	if err != nil {
 		return Stats{}, err

@@ -23,6 +23,8 @@ type system struct {
 	dst  sink.Sink
 	exec func(sql string)        // in the target
 	rows func(sql string) string // of the target
+
+	dumps func() (was, is string) // the schemas of both, as the system prints them
 }
 
 func sqliteSystem(t *testing.T, sql string) system {
@@ -50,8 +52,8 @@ func sqliteSystem(t *testing.T, sql string) system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return system{src, dst, func(sql string) { run(is, sql) }, func(sql string) string {
-		conn := open(is)
+	rows := func(path, sql string) string {
+		conn := open(path)
 		defer closing(t, conn)
 		stmt, _, err := conn.Prepare(sql)
 		if err != nil {
@@ -63,7 +65,12 @@ func sqliteSystem(t *testing.T, sql string) system {
 			rows = append(rows, stmt.ColumnText(0))
 		}
 		return strings.Join(rows, " ")
-	}}
+	}
+	const schema = "SELECT sql FROM sqlite_schema ORDER BY type, name"
+	return system{
+		src, dst, func(sql string) { run(is, sql) }, func(sql string) string { return rows(is, sql) },
+		func() (string, string) { return rows(was, schema), rows(is, schema) },
+	}
 }
 
 func mariaDBSystem(t *testing.T, sql string) system {
@@ -86,7 +93,7 @@ func mariaDBSystem(t *testing.T, sql string) system {
 			rows = append(rows, row[0])
 		}
 		return strings.Join(rows, " ")
-	}}
+	}, func() (string, string) { return was.Dump(t), is.Dump(t) }}
 }
 
 // TestCopyDatabaseGoesOn copies a database into one that has a table already. Without that table, the copy goes on.

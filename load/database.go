@@ -45,7 +45,7 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 		names[from.Manifest.Tables[i].Name] = ""
 	}
 	var all []Stats
-	if len(names) > 0 && !p.SchemaOnly && !r.Filled() {
+	if len(names) > 0 && p.tries(schema) && !r.Filled() {
 		each := p.ofDatabase(schema)
 		each.Filling.Ledger = r.Ledger()
 		// A table in one file is committed once, with its row in the ledger.
@@ -60,7 +60,7 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	if err := r.Finish(ctx, p.loaders()); err != nil {
 		return all, err
 	}
-	if missing > 0 && !p.SchemaOnly {
+	if missing > 0 && p.tries(schema) {
 		return all, &PartialError{Failed: missing, Tables: missing + len(names)}
 	}
 	return all, nil
@@ -88,7 +88,7 @@ func (p *Plan) CopyDatabase(
 	if schema.OwnRows {
 		source.Separate(src)
 	}
-	if len(tables) > 0 && !p.SchemaOnly && !r.Filled() {
+	if len(tables) > 0 && p.tries(schema) && !r.Filled() {
 		each := p.ofDatabase(schema)
 		if each.Create {
 			each.Filling.Ledger = r.Ledger()
@@ -102,6 +102,9 @@ func (p *Plan) CopyDatabase(
 	}
 	return all, r.Finish(ctx, p.loaders())
 }
+
+// tries reports whether tables must be filled, or at least be made.
+func (p *Plan) tries(schema *source.Schema) bool { return !p.SchemaOnly || !schema.Tables }
 
 // ofDatabase returns the plan for the tables of a database that is made again.
 func (p *Plan) ofDatabase(schema *source.Schema) *Plan {

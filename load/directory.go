@@ -174,6 +174,9 @@ func (p *Plan) jobOf(
 	if table.Error != "" {
 		return j, fmt.Errorf("load: table %q is missing, since its export failed: %s", table.Name, table.Error)
 	}
+	if table.IsDefined() && !p.Create {
+		return j, fmt.Errorf("load: the export has only the definition of table %q, and not its rows", table.Name)
+	}
 	if p.Create {
 		if err := j.make(table.Definition); err != nil {
 			return j, err
@@ -197,6 +200,9 @@ func (p *Plan) jobOf(
 	if p.ReadBack && !j.columns.all && len(p.Columns) > 0 {
 		return j, fmt.Errorf("load: table %q has columns that are not loaded, so its rows cannot be compared",
 			table.Name)
+	}
+	if p.SchemaOnly {
+		return j, nil
 	}
 	names := namesOf(columns)
 	for i := range table.Parts {

@@ -34,7 +34,8 @@ type Plan struct {
 	// only under the names that they had. Text cannot be loaded like that.
 	Create bool
 
-	// SchemaOnly has [Plan.Database] and [Plan.CopyDatabase] leave the tables empty.
+	// SchemaOnly has [Plan.Database] and [Plan.CopyDatabase] leave the tables empty. Sequences, and numbers such as
+	// AUTO_INCREMENT, go on after the rows that there were.
 	SchemaOnly bool
 
 	// Columns are the columns of the files to load. None means all.

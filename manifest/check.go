@@ -84,7 +84,10 @@ func (m *Manifest) check() error {
 		if err := t.check(); err != nil {
 			return fmt.Errorf("table %q %w", t.Name, err)
 		}
-		if t.Error != "" {
+		if t.IsDefined() && m.Schema == nil {
+			return fmt.Errorf("table %q has neither a file nor an error", t.Name)
+		}
+		if t.Error != "" || t.IsDefined() {
 			continue
 		}
 		if taken[caseless(t.File())] {
@@ -102,7 +105,8 @@ func (t *Table) check() error {
 		}
 		return nil
 	}
-	if len(t.Parts) == 0 {
+	if defined := (Table{Name: t.Name, Columns: t.Columns, Definition: t.Definition}); len(t.Parts) == 0 &&
+		(t.Definition == nil || !reflect.DeepEqual(*t, defined)) {
 		return errors.New("has neither a file nor an error")
 	}
 	if t.Readers < 0 || t.HeaderBytes < 0 {
@@ -121,6 +125,9 @@ func (t *Table) check() error {
 			return fmt.Errorf("has the file %q twice", part.File)
 		}
 		taken[caseless(part.File)] = true
+	}
+	if t.IsDefined() {
+		return nil
 	}
 	return t.checkTotals()
 }

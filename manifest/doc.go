@@ -49,7 +49,8 @@
 //	header_bytes  number   the size of the text before the first row, with which each part begins
 //	sum           string   of the rows; see Sum
 //	readers       number   connections that have read it
-//	parts         array    of objects, in the order of the rows; one, if the table is in one file
+//	parts         array    of objects, in the order of the rows; one, if the table is in one file; none, if only the
+//	                       definition of the table was exported
 //	error         string   why there is no file; then the object has only the name, and numbers that are 0
 //	definition    object   what makes the table again; see Definition. Absent if the source does not know it
 //

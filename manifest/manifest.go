@@ -172,7 +172,10 @@ func valid(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 // Parted reports whether the files of the table are in a directory of its own.
 func (t *Table) Parted() bool { return len(t.Parts) > 0 && path.Dir(t.Parts[0].File) != "." }
 
-// File returns the name of the file of the table, or of the directory of its parts; or "" if its export failed.
+// IsDefined reports whether only the definition of the table was exported, and not its rows. Then it has no file.
+func (t *Table) IsDefined() bool { return len(t.Parts) == 0 && t.Error == "" }
+
+// File returns the name of the file of the table, or of the directory of its parts; or "" if there is none.
 func (t *Table) File() string {
 	switch {
 	case len(t.Parts) == 0:

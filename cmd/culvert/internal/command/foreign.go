@@ -28,7 +28,7 @@ var foreignFlags = []struct {
 	{
 		[]string{"no-data"},
 		[]string{"export", "copy", "load"},
-		"to make a whole database of PostgreSQL without its rows: --schema-only",
+		"to make a whole database without its rows: --schema-only",
 	},
 	{[]string{"data-only"}, []string{"copy"}, "only rows are copied, unless --create is given"},
 	{[]string{"clean"}, []string{"load", "copy"}, "to replace the rows of a table: --truncate, or --swap"},

@@ -111,6 +111,7 @@ type request struct {
 	plan    *export.Plan // the recipients are missing at first
 	db      database.Database
 	names   []string // of tables; empty if the database is to say, or for a query
+	defined []string // tables of which only the definitions are exported
 	inputs  []string // files that must not be overwritten
 
 	late takenSchema // if the schema was read beside the rows

@@ -111,9 +111,6 @@ func (e *request) takeSchema(schema *source.Schema, err error) (taken takenSchem
 	o := e.options
 	none, is := errors.AsType[*source.NoSchemaError](err)
 	switch {
-	case err == nil && o.schemaOnly && !schema.Tables:
-		return taken, command.WithHint(command.Usagef("--schema-only is for PostgreSQL"),
-			"in other systems the definitions of tables go with their rows: leave out --schema-only")
 	case err == nil:
 		e.plan.Schema = schema
 		return takenSchema{omitted: schema.Lacks}, nil

@@ -77,9 +77,13 @@ func (e *request) lookUp(
 	if err == nil && e.plan.Schema != nil && e.plan.Schema.OwnRows {
 		e.plan.Omitted, err = o.omitted(ctx, src)
 	}
-	if err == nil && !o.schemaOnly {
-		e.names, err = e.listTables(ctx, src) // which depend on the schema
+	switch { // which tables there are depends on the schema
+	case err != nil:
+	case !o.schemaOnly:
+		e.names, err = e.listTables(ctx, src)
 		omitted = append(omitted, e.late.omitted...)
+	case !e.plan.Schema.Tables:
+		e.defined, err = e.listTables(ctx, src)
 	}
 	if err == nil && e.plan.Schema == nil && e.plan.FinishSchema == nil && o.several(e.names) {
 		var lacks []string
@@ -152,7 +156,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 	}
 	w.Begin()
 	if len(e.names) == 0 { // --schema-only, or a database without tables
-		err := e.plan.SchemaOnly(ctx, to, src)
+		err := e.plan.SchemaOnly(ctx, to, src, e.defined)
 		if w.Summary = r.Schema.summary(); errors.Is(err, fs.ErrExist) {
 			err = l.Explain(err) // a manifest
 		}

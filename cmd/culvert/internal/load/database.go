@@ -32,8 +32,6 @@ func (l *loading) makesDatabase(db sink.Sink, m *manifest.Manifest) (bool, error
 		return false, nil
 	case l.o.schemaOnly && len(l.tables) > 0:
 		return false, command.Usagef("--schema-only makes the whole database, so no TABLE can be given")
-	case l.o.schemaOnly && whole && !m.Schema.Tables:
-		return false, errSchemaOnly
 	case whole && is && restorer.Restores(m.Schema.Dialect):
 		return true, nil
 	case !l.o.schemaOnly:
@@ -46,9 +44,6 @@ func (l *loading) makesDatabase(db sink.Sink, m *manifest.Manifest) (bool, error
 	return false, command.WithHint(fmt.Errorf("the schema is one of %s", m.Schema.Dialect),
 		"the tables can be made in other systems: --create")
 }
-
-var errSchemaOnly = command.WithHint(command.Usagef("--schema-only is for PostgreSQL"),
-	"in other systems the definitions of tables go with their rows: --create")
 
 // whole loads a whole database.
 func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error {
@@ -174,9 +169,6 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 	}
 	if err != nil {
 		return err
-	}
-	if c.o.schemaOnly && !schema.Tables {
-		return errSchemaOnly
 	}
 	if schema.OwnRows {
 		source.Separate(c.src)
