@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/ext/fts5"
+	"github.com/ncruces/go-sqlite3/ext/rtree"
 
 	"culvert/internal/testkit"
 	"culvert/load"
@@ -32,6 +34,9 @@ func sqliteSystem(t *testing.T, sql string) system {
 	was, is := filepath.Join(t.TempDir(), "was.db"), filepath.Join(t.TempDir(), "is.db")
 	open := func(path string) *sqlite3.Conn {
 		conn, err := sqlite3.Open(path)
+		if err == nil {
+			err = errors.Join(fts5.Register(conn), rtree.Register(conn))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,10 +71,14 @@ func sqliteSystem(t *testing.T, sql string) system {
 		}
 		return strings.Join(rows, " ")
 	}
-	const schema = "SELECT sql FROM sqlite_schema ORDER BY type, name"
+	dump := func(path string) string {
+		conn := open(path)
+		defer closing(t, conn)
+		return dumpSQLite(t, conn)
+	}
 	return system{
 		src, dst, func(sql string) { run(is, sql) }, func(sql string) string { return rows(is, sql) },
-		func() (string, string) { return rows(was, schema), rows(is, schema) },
+		func() (string, string) { return dump(was), dump(is) },
 	}
 }
 
@@ -93,7 +102,15 @@ func mariaDBSystem(t *testing.T, sql string) system {
 			rows = append(rows, row[0])
 		}
 		return strings.Join(rows, " ")
-	}, func() (string, string) { return was.Dump(t), is.Dump(t) }}
+	}, func() (string, string) {
+		own := func(text string) string {
+			for _, name := range []string{was.Name, is.Name} {
+				text = strings.ReplaceAll(text, "`"+name+"`.", "")
+			}
+			return text
+		}
+		return own(was.DumpRows(t)), own(is.DumpRows(t))
+	}}
 }
 
 // TestCopyDatabaseGoesOn copies a database into one that has a table already. Without that table, the copy goes on.

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,9 +92,14 @@ func TestSchemaOnly(t *testing.T) {
 				if err != nil || len(all) != 2 || all[0].Rows+all[1].Rows != 0 {
 					t.Fatalf("%v: %+v", err, all)
 				}
-				if was, is := s.dumps(); was != is {
-					t.Errorf("the schema was\n%s\nand is\n%s", was, is)
+				was, is := s.dumps()
+				withoutRows := func(text string) string {
+					lines := strings.Split(text, "\n")
+					return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+						return strings.HasPrefix(line, "INSERT INTO ") || strings.HasPrefix(line, "row of ")
+					}), "\n")
 				}
+				expectLines(t, way, withoutRows(was), withoutRows(is))
 				if got := s.rows("SELECT (SELECT count(*) FROM a) + (SELECT count(*) FROM b)"); got != "0" {
 					t.Errorf("there are %s rows", got)
 				}

@@ -66,6 +66,13 @@ func (db *MariaDBDatabase) Dump(tb testing.TB) string {
 		"--skip-comments", "--no-data", "--routines", "--events", "--triggers", db.Name))
 }
 
+// DumpRows returns what mariadb-dump prints of the schema and of the rows, each with a statement of its own.
+func (db *MariaDBDatabase) DumpRows(tb testing.TB) string {
+	tb.Helper()
+	return string(db.run(tb, "mariadb-dump", "--skip-comments", "--routines", "--events", "--triggers", "--hex-blob",
+		"--skip-extended-insert", "--single-transaction", db.Name))
+}
+
 // run runs a program of the client and returns its output.
 func (db *MariaDBDatabase) run(tb testing.TB, program string, args ...string) []byte {
 	tb.Helper()
