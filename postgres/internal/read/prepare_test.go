@@ -143,7 +143,8 @@ func TestPreparedMeanwhile(t *testing.T) {
 // TestPreparedSequences has a schema set sequences that were read with their tables, and others, to the same positions.
 func TestPreparedSequences(t *testing.T) {
 	db, database := openNew(t, manyTables+`;
-		INSERT INTO t1 VALUES (2, now(), 'more'); SELECT nextval('t1_id_seq'); SELECT setval('t2_id_seq', 70); CREATE SEQUENCE alone START 9`)
+		INSERT INTO t1 VALUES (2, now(), 'more'); SELECT nextval('t1_id_seq');
+		SELECT setval('t2_id_seq', 70); CREATE SEQUENCE alone START 9`)
 	other := openAgain(t, database.ConnString())
 	prepare(t, db, "t1", "t2", "t3")
 	got, err := db.Schema(t.Context(), source.SchemaConfig{})
