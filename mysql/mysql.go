@@ -125,9 +125,9 @@
 // again, except with Ignore and Update.
 //
 // [Sink.Group] replaces the rows of several tables in one transaction, also of those that refer to each other in a
-// circle. It turns the checks of the server off, and proves each key of the tables, and each that refers to them, by a
-// query before the commit. If one of the tables has triggers, the checks stay on, and tables in a circle are refused.
-// A group does not make tables.
+// circle. For such it turns the checks of the server off, and proves each key of the tables, and each that refers to
+// them, by a query before the commit. If one of the tables has triggers, the checks stay on, and tables in a circle are
+// refused, unless each refers only to itself. A group does not make tables.
 //
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
 // the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this

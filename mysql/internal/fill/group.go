@@ -111,9 +111,15 @@ func (g *group) look() error {
 		}
 		others = append(others, outside...)
 	}
-	var isCircular []bool
-	g.order, isCircular = sink.OrderByKeys(len(g.tables), links)
-	return g.uncheck(append(keys, others...), slices.Contains(isCircular, true))
+	order, isCircular := sink.OrderByKeys(len(g.tables), links)
+	g.order = order
+	var circular []sink.Key
+	for i, key := range links {
+		if isCircular[i] {
+			circular = append(circular, key)
+		}
+	}
+	return g.uncheck(append(keys, others...), circular)
 }
 
 // outside returns the keys of other tables that refer to one of the group. It is an error if they keep its rows from
@@ -141,10 +147,10 @@ func (g *group) outside(t *table, isCleared bool) (keys []foreignKeyOf, err erro
 	return keys, g.db.failed(g.ctx, t.target.String(), err)
 }
 
-// uncheck has the sink check the keys itself, unless a table has triggers, whose statements may need the checks of the
-// server. These suit tables that do not refer to each other in a circle.
-func (g *group) uncheck(keys []foreignKeyOf, isCircular bool) error {
-	if len(keys) == 0 {
+// uncheck has the sink check the keys itself, if no order of the tables suits them. Statements of triggers may need the
+// checks of the server, which suit a table that refers to itself only if the order of its rows does.
+func (g *group) uncheck(keys []foreignKeyOf, circular []sink.Key) error {
+	if len(circular) == 0 {
 		return nil
 	}
 	for _, t := range g.tables {
@@ -152,7 +158,7 @@ func (g *group) uncheck(keys []foreignKeyOf, isCircular bool) error {
 		switch {
 		case err != nil:
 			return err
-		case triggers && isCircular:
+		case triggers && slices.ContainsFunc(circular, func(key sink.Key) bool { return key.From != key.To }):
 			return fmt.Errorf("mysql: %s has triggers, so the server must check foreign keys row by row, "+
 				"which tables that refer to each other in a circle do not pass: drop the triggers for the load",
 				t.target)
