@@ -17,10 +17,10 @@ type Grouper interface {
 	// if their fillings say so. The fillings must have the same Existing, Ledger, LockTimeout and Redact, no EachPart,
 	// and [Fail] as Conflict. Each table has one loader. No table may be open.
 	//
-	// Foreign keys between the tables must hold when the group is committed, and not before. If they refer to each
-	// other in a circle, the right to alter the tables may be needed. Others that refer to a table whose rows are
-	// removed are a [*ReferencedError]; those that refer to a table that is swapped refer to the new one at the end,
-	// which must have the rows that they refer to.
+	// Foreign keys between the tables must hold when the group is committed, and not before, if the database enforces
+	// them. If they refer to each other in a circle, the right to alter the tables may be needed. Others that refer to
+	// a table whose rows are removed are a [*ReferencedError]; those that refer to a table that is swapped refer to the
+	// new one at the end, which must have the rows that they refer to.
 	//
 	// With a ledger, [Truncate] and [Swap], the rows of all tables are removed, and nothing of them counts as loaded,
 	// unless those of all tables stay.

@@ -95,14 +95,15 @@
 // # Filling: keys
 //
 // The connection has the settings of the sqlite3 program. So foreign keys are not enforced: rows come in any order, and
-// may refer to rows that are not there; PRAGMA foreign_key_check finds those afterwards. No load changes or deletes
-// rows of another table, whatever ON DELETE and ON UPDATE say, except by triggers. Truncate, Swap and Update are
-// refused before the commit if rows of other tables would then refer to a row that is not there, and did not before.
-// The error is a [sink.RowError] of that table. With EachPart the rows are committed by then, and the same load run
-// again is refused until the keys are right.
+// may refer to rows that are not there, as they may have done in their source; PRAGMA foreign_key_check finds those
+// afterwards. No load changes or deletes rows of another table, whatever ON DELETE and ON UPDATE say, except by
+// triggers. Truncate, Swap and Update are refused before the commit if rows of other tables would then refer to a row
+// that is not there, and did not before; in a table WITHOUT ROWID, if there are more of them. The error is a
+// [sink.RowError] of that table. With EachPart the rows are committed by then, and the same load run again is refused
+// until the keys are right.
 //
-// [Sink.Group] replaces the rows of several tables in one transaction. It is refused before the commit too if more rows
-// of these tables refer to none than before.
+// [Sink.Group] replaces the rows of several tables in one transaction. Rows of tables outside the group must keep what
+// they refer to; those of the group may refer to none.
 //
 // A row whose key exists is an error, even if the table says ON CONFLICT REPLACE or IGNORE.
 //

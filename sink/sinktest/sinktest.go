@@ -71,6 +71,9 @@ type Fixture struct {
 	// KeysFirst is set if a foreign key can refer to a table that does not exist yet, and cannot be added later.
 	KeysFirst bool
 
+	// KeysUnchecked is set if the database does not enforce foreign keys, so that rows may refer to none.
+	KeysUnchecked bool
+
 	// Loses is a statement that makes a trigger of a table with a column id, which leaves out the row whose id is 13
 	// without an error. It is nil if the database has no such triggers.
 	Loses func(table string) string

@@ -103,6 +103,64 @@ func TestDanglingBefore(t *testing.T) {
 	}
 }
 
+// TestDanglingInstead replaces rows so that another row of another table has no row than before.
+func TestDanglingInstead(t *testing.T) {
+	path := newStock(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT);
+		CREATE TABLE other (id INTEGER PRIMARY KEY, t INT REFERENCES t); INSERT INTO t VALUES (1, 'a');
+		INSERT INTO other VALUES (1, 1), (9, 9)`)
+	for _, test := range []struct {
+		rows  string
+		isBad bool
+	}{{"9,i\n", true}, {"1,a\n", false}, {"1,a\n9,i\n", false}, {"1,a\n", true}} {
+		err := load(t, path, sink.Filling{Existing: sink.Truncate}, test.rows)
+		if row, is := errors.AsType[*sink.RowError](err); is != test.isBad || is && row.Table != "other" {
+			t.Errorf("%q: %v", test.rows, err)
+		}
+	}
+}
+
+// TestDanglingMirror replaces the rows of tables that refer to each other by rows that refer to none, as a file may
+// have them. Rows of another table that have lost theirs already do not keep it from that, nor does a ledger.
+func TestDanglingMirror(t *testing.T) {
+	path := newStock(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, t INT REFERENCES t);
+		CREATE TABLE child (id INTEGER PRIMARY KEY, t INT REFERENCES t);
+		CREATE TABLE other (id INTEGER PRIMARY KEY, t INT REFERENCES t); INSERT INTO other VALUES (9, 9)`)
+	f := sink.Filling{Existing: sink.Truncate, Ledger: &sink.Ledger{Table: "ledger", Load: "x"}}
+	for range 2 { // also if the ledger has them
+		group, err := open(t, path).Group(t.Context(), []sink.Member{
+			{Name: "t", Filling: f}, {Name: "child", Filling: f},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range group.Order() {
+			table, err := group.Table(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			loader := table.Loaders()[0]
+			if len(table.Loaded()) == 0 {
+				err = loader.Load(batch(t, []source.Kind{source.Number, source.Number}, "1,7\n2,1\n"))
+				err = errors.Join(err, loader.EndPart(sink.Part{Name: "p", Rows: 2}))
+			}
+			if _, e := loader.Close(); err != nil || e != nil {
+				t.Fatal(err, e)
+			}
+			if err := table.Commit(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := errors.Join(group.Commit(), group.Discard()); err != nil {
+			t.Error(err)
+		}
+		for _, table := range []string{"t", "child"} {
+			if got, _ := export(t, path, table); got != "1,7\n2,1\n" {
+				t.Errorf("%s has %q", table, got)
+			}
+		}
+	}
+}
+
 // TestDefinitions makes tables in an order, and with references and quotes, that only the defaults of SQLite allow.
 func TestDefinitions(t *testing.T) {
 	from := newStock(t, `CREATE TABLE a (id INTEGER PRIMARY KEY, b INT REFERENCES b ON DELETE RESTRICT);

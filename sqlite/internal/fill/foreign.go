@@ -3,93 +3,77 @@ package fill
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"culvert/sink"
 )
 
-// danglers are how many rows of other tables refer to rows of a table that are not there, by table and foreign key.
-type danglers map[[2]string]int64
+// SQLite does not enforce foreign keys here, so rows that a load brings may refer to none, as in their source. But rows
+// of tables that it does not fill must not lose those that they refer to.
+
+const codeForeignKey = "SQLITE_CONSTRAINT_FOREIGNKEY"
 
 // takesKeys reports whether rows or keys of the table can be gone after the filling, to which rows of others refer.
 func (t *table) takesKeys() bool {
-	return t.filling.Create == nil && (t.filling.Existing > sink.Append || t.filling.Conflict == sink.Update)
+	return t.filling.Create == nil && (t.clear || t.filling.Conflict == sink.Update)
 }
 
-// countDangling counts the rows of other tables that refer to none. SQLite does not check foreign keys by itself here.
-func (t *table) countDangling() (danglers, error) {
-	others, err := t.db.texts(t.ctx, `SELECT DISTINCT s.name FROM main.sqlite_schema AS s
+// checksKeys reports whether rows of others are looked at. Parts that were committed earlier may have taken keys.
+func (t *table) checksKeys() bool {
+	return t.takesKeys() || t.filling.Create == nil && t.filling.EachPart && t.filling.Existing > sink.Append
+}
+
+// lostBefore is a table, in memory, of the rows of other tables that refer to none before the filling. A row of a table
+// WITHOUT ROWID has no number.
+const lostBefore = `temp."culvert: rows that refer to none"`
+
+// noteLost finds those of the tables that stay as they are.
+func (t *table) noteLost(stays func(other string) bool) error {
+	if !t.checksKeys() {
+		return nil
+	}
+	found, err := t.db.texts(t.ctx, `SELECT DISTINCT s.name FROM main.sqlite_schema AS s
 		CROSS JOIN pragma_foreign_key_list(s.name, 'main') AS f
 		WHERE s.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND s.name <> ?1 ORDER BY s.name`, t.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found := danglers{}
-	for _, other := range others {
-		rows, err := t.db.texts(t.ctx, `SELECT fkid, count(*) FROM pragma_foreign_key_check(?, 'main')
-			WHERE parent = ? COLLATE NOCASE GROUP BY fkid`, other[0], t.name)
-		if isUncheckable(err) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			if found[[2]string{other[0], row[0]}], err = strconv.ParseInt(row[1], 10, 64); err != nil {
-				return nil, t.db.fail(t.ctx, err)
-			}
+	t.others = nil
+	for _, row := range found {
+		if stays(row[0]) {
+			t.others = append(t.others, row[0])
 		}
 	}
-	return found, nil
+	if len(t.others) == 0 {
+		return nil
+	}
+	err = t.db.exec(t.ctx,
+		"CREATE TABLE IF NOT EXISTS "+lostBefore+" (name, fkid, number, UNIQUE (name, fkid, number))")
+	if err != nil {
+		return err
+	}
+	for _, other := range t.others {
+		if !t.takesKeys() {
+			break
+		}
+		_, err := t.db.texts(t.ctx, "INSERT INTO "+lostBefore+` SELECT ?1, fkid, rowid
+			FROM pragma_foreign_key_check(?1, 'main') WHERE parent = ?2 COLLATE NOCASE`, other, t.name)
+		if err != nil && !isUncheckable(err) {
+			return err
+		}
+	}
+	return nil
 }
+
+// forgetLost drops the table of noteLost. A filling that was discarded may have left it.
+func (t *table) forgetLost() error { return t.db.exec(t.ctx, "DROP TABLE IF EXISTS "+lostBefore) }
 
 // isUncheckable reports whether an error is that of a foreign key that names no key of the table it refers to.
 func isUncheckable(err error) bool {
 	code, _ := errors.AsType[sqlite3.ErrorCode](err)
 	return code == sqlite3.ERROR
 }
-
-// countOwnDangling counts the rows of the table that refer to none.
-func (t *table) countOwnDangling() (found danglers, err error) {
-	rows, err := t.db.texts(t.ctx, `SELECT parent, fkid, count(*) FROM pragma_foreign_key_check(?, 'main')
-		GROUP BY fkid`, t.name)
-	if isUncheckable(err) {
-		return nil, nil
-	}
-	found = danglers{}
-	for _, row := range rows {
-		if found[[2]string{row[0], row[1]}], err = strconv.ParseInt(row[2], 10, 64); err != nil {
-			return nil, t.db.fail(t.ctx, err)
-		}
-	}
-	return found, err
-}
-
-// checkOwnKeys fails if more rows of the table refer to none than before its rows were replaced.
-func (t *table) checkOwnKeys() error {
-	if !t.takesKeys() || !t.clear {
-		return nil
-	}
-	now, err := t.countOwnDangling()
-	if err != nil {
-		return err
-	}
-	for key, count := range now {
-		if more := count - t.ownDangling[key]; more > 0 {
-			return &sink.RowError{
-				Table: t.name, Code: codeForeignKey, Dangling: true,
-				Err: fmt.Errorf("%d of its rows refer to rows that table %q does not have", more, key[0]),
-			}
-		}
-	}
-	return nil
-}
-
-const codeForeignKey = "SQLITE_CONSTRAINT_FOREIGNKEY"
 
 // links returns the tables to which foreign keys of the table refer, and those whose keys refer to it.
 func (t *table) links() (refers, referred []string, err error) {
@@ -108,25 +92,25 @@ func (t *table) links() (refers, referred []string, err error) {
 	return refers, referred, err
 }
 
-// checkForeignKeys fails if more rows of another table refer to none than before the filling.
-func (t *table) checkForeignKeys() error {
-	if !t.takesKeys() {
-		return nil
-	}
-	now, err := t.countDangling()
-	if err != nil {
-		return err
-	}
-	lost := map[string]int64{} // the most rows of a key, by table
-	for key, count := range now {
-		lost[key[0]] = max(lost[key[0]], count-t.dangling[key])
-	}
-	for _, other := range slices.Sorted(maps.Keys(lost)) {
-		if lost[other] > 0 {
+// checkLost fails if rows of another table refer to none that did not before the filling.
+func (t *table) checkLost() error {
+	for _, other := range t.others {
+		found, err := t.db.texts(t.ctx, `SELECT max(
+			sum(f.rowid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `+lostBefore+` AS b
+				WHERE b.name = ?1 AND b.fkid = f.fkid AND b.number = f.rowid)),
+			sum(f.rowid IS NULL) - (SELECT count(*) FROM `+lostBefore+` AS b
+				WHERE b.name = ?1 AND b.fkid = f.fkid AND b.number IS NULL)) AS lost
+			FROM pragma_foreign_key_check(?1, 'main') AS f WHERE f.parent = ?2 COLLATE NOCASE
+			GROUP BY f.fkid ORDER BY lost DESC LIMIT 1`, other, t.name)
+		switch {
+		case isUncheckable(err):
+		case err != nil:
+			return err
+		case len(found) > 0 && found[0][0] != "0":
 			return &sink.RowError{
 				Table: other, Code: codeForeignKey, Dangling: true,
-				Err: fmt.Errorf("%d of its rows would refer to rows of table %q that are not there any more; "+
-					"load that table too, or remove these rows first", lost[other], t.name),
+				Err: fmt.Errorf("%s of its rows would refer to rows of table %q that are not there any more; "+
+					"load that table too, or remove these rows first", found[0][0], t.name),
 			}
 		}
 	}

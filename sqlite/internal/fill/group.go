@@ -60,12 +60,17 @@ func (db *DB) planGroup(ctx context.Context, tables []sink.Member) (*group, erro
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(g.tables, func(other *table) bool { return other.name == t.name }) {
+		if g.place(t.name) >= 0 {
 			return nil, fmt.Errorf("sqlite: %s: table %q is twice in a group", db.path, t.name)
 		}
 		g.tables = append(g.tables, t)
 	}
 	return g, nil
+}
+
+// place returns the place of a table in the group, or -1.
+func (g *group) place(name string) int {
+	return slices.IndexFunc(g.tables, func(t *table) bool { return t.name == name })
 }
 
 // look decides what becomes of the rows that the tables have, and in which order they are filled.
@@ -88,12 +93,12 @@ func (g *group) look() error {
 			return err
 		}
 		for _, name := range refers {
-			if to := slices.IndexFunc(g.tables, func(other *table) bool { return other.name == name }); to >= 0 {
+			if to := g.place(name); to >= 0 {
 				links = append(links, sink.Key{From: i, To: to})
 			}
 		}
 	}
-	g.order, _ = sink.OrderByKeys(len(g.tables), links) // keys are checked at the end, so any order would do
+	g.order, _ = sink.OrderByKeys(len(g.tables), links) // SQLite would take any
 	return nil
 }
 
@@ -117,15 +122,11 @@ func (g *group) begin() error {
 	if err := g.look(); err != nil {
 		return err
 	}
+	if err := g.tables[0].forgetLost(); err != nil {
+		return err
+	}
 	for _, t := range g.tables {
-		if !t.takesKeys() || !t.clear {
-			continue
-		}
-		var err error
-		if t.dangling, err = t.countDangling(); err == nil {
-			t.ownDangling, err = t.countOwnDangling()
-		}
-		if err != nil {
+		if err := t.noteLost(func(other string) bool { return g.place(other) < 0 }); err != nil {
 			return err
 		}
 	}
@@ -150,19 +151,14 @@ func (g *group) Fill(i int, filler *sink.Filler) (_ sink.Table, err error) {
 	return t, nil
 }
 
-// CommitTables checks the keys, and commits the transaction.
+// CommitTables checks that no table outside the group loses what it refers to, and commits the transaction.
 func (g *group) CommitTables() (err error) {
 	defer g.db.catch(&err)
 	if err := g.tables[0].ended(); err != nil {
 		return err
 	}
 	for _, t := range g.tables {
-		if err := t.checkOwnKeys(); err != nil {
-			return err
-		}
-	}
-	for _, t := range g.tables {
-		if err := t.checkForeignKeys(); err != nil {
+		if err := t.checkLost(); err != nil {
 			return err
 		}
 	}

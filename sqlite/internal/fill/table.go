@@ -40,11 +40,9 @@ type table struct {
 	recorded int      // parts that this filling has committed
 	version  string   // of the file, which the commits of others change
 	before   []string // the statements before the rows
-	dangling danglers // of other tables, before the filling
+	others   []string // tables that are not filled, and whose rows must not lose those that they refer to
 
 	drop, restore []string // statements that drop triggers, and make them again
-
-	ownDangling danglers // of the table itself, by the table that a key refers to
 
 	clear  bool // the existing rows are removed
 	empty  bool // the table had no rows when the transaction began
@@ -76,10 +74,11 @@ func (t *table) begin() error {
 	if t.version, err = t.db.version(t.ctx); err != nil {
 		return err
 	}
-	if t.takesKeys() && (t.clear || t.filling.Conflict == sink.Update) {
-		if t.dangling, err = t.countDangling(); err != nil {
-			return err
-		}
+	if err := t.forgetLost(); err != nil {
+		return err
+	}
+	if err := t.noteLost(func(string) bool { return true }); err != nil {
+		return err
 	}
 	if err := t.runAll(t.before); err != nil {
 		return err
@@ -188,7 +187,7 @@ func (t *table) CommitRows() (err error) {
 		return err
 	}
 	if !t.filling.Grouped {
-		if err := t.checkForeignKeys(); err != nil {
+		if err := t.checkLost(); err != nil {
 			return err
 		}
 	}
