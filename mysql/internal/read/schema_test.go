@@ -3,6 +3,7 @@ package read_test
 import (
 	"errors"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +58,7 @@ func TestSchemaLacks(t *testing.T) {
 		{SQL: "CREATE SEQUENCE `s` start with 1 minvalue 1 maxvalue 9223372036854775806 increment by 1 " +
 			"cache 1000 nocycle ENGINE=InnoDB"},
 		{After: true, SQL: "DO SETVAL(`s`, 1, 0, 0)"},
-	}; !slices.Equal(s.Statements, statements) {
+	}; !reflect.DeepEqual(s.Statements, statements) {
 		t.Errorf("the schema has %+v", s.Statements)
 	}
 	database.Exec(t, "GRANT TRIGGER, EVENT, SHOW VIEW ON "+database.Name+".* TO 'reader of "+database.Name+
