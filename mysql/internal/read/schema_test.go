@@ -99,7 +99,7 @@ func TestSchemaGrants(t *testing.T) {
 			begin + "VIEW `v` AS select 'DEFINER=`a`@`b` ' AS `d`",
 			begin + "VIEW `drawing` AS select nextval(`s`) AS `n`",
 		} {
-			if !slices.Contains(s.Statements, source.Statement{After: true, SQL: sql}) {
+			if !slices.ContainsFunc(s.Statements, func(one source.Statement) bool { return one.After && one.SQL == sql }) {
 				t.Errorf("the schema has %+v, and not %s", s.Statements, sql)
 			}
 		}
