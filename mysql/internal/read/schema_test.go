@@ -99,7 +99,8 @@ func TestSchemaGrants(t *testing.T) {
 			begin + "VIEW `v` AS select 'DEFINER=`a`@`b` ' AS `d`",
 			begin + "VIEW `drawing` AS select nextval(`s`) AS `n`",
 		} {
-			if !slices.ContainsFunc(s.Statements, func(one source.Statement) bool { return one.After && one.SQL == sql }) {
+			isIt := func(one source.Statement) bool { return one.After && one.SQL == sql }
+			if !slices.ContainsFunc(s.Statements, isIt) {
 				t.Errorf("the schema has %+v, and not %s", s.Statements, sql)
 			}
 		}
