@@ -42,7 +42,8 @@
 // the source of a copy, are run if the database is of the same system, and with them what makes types, functions and
 // others that the tables need ([sink.Provider]). A definition that makes anything but a table and its indexes is
 // refused ([sink.CheckStatements]). Its expressions can still call every function that the user of the database may
-// call. The encryption of a manifest does not prove who made it.
+// call. The encryption of a manifest does not prove who made it: [manifest.Manifest.Author] returns who has signed it,
+// and callers compare that before they load.
 //
 // # Columns
 //

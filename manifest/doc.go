@@ -155,8 +155,8 @@
 // # Schema
 //
 // The schema of a whole database ([culvert/source.Schema]), or what tables need beside their definitions, is in a file
-// of its own, named [SchemaName] with the
-// extensions of the compression and the encryption. The object schema of the manifest has these fields:
+// of its own, named [SchemaName] with the extensions of the compression and the encryption. The object schema of the
+// manifest has these fields:
 //
 //	dialect     string   of its SQL, as in a definition
 //	by          string   the program that has printed it, such as pg_dump 17.2; absent if it was the exporting program
@@ -179,8 +179,8 @@
 // # Signature
 //
 // The author of an export signs its manifest, which has the SHA-256 of every other file. The signature is Ed25519ph
-// (RFC 8032) with the context "culvert/v1 manifest" over the text up to the last character before the comma of the last
-// field, which must be the signature, written like this:
+// (RFC 8032) with the context "culvert/v1 manifest" over the text before the comma that precedes the last field. That
+// field must be the signature, written like this:
 //
 //	,
 //	  "signature": "…"
