@@ -31,7 +31,7 @@ func (db *DB) PlanGroup(ctx context.Context, tables []sink.Member) (sink.GroupPl
 	if err := db.filler.Idle(); err != nil {
 		return sink.GroupPlan{}, err
 	}
-	defer db.session.rollback()
+	defer func() { db.session.rollback() }() // of the session that there is then
 	g, err := db.lookAtGroup(ctx, tables)
 	if err != nil {
 		return sink.GroupPlan{}, err

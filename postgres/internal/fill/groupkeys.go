@@ -2,7 +2,6 @@ package fill
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"culvert/sink"
@@ -16,8 +15,7 @@ type groupKeys struct {
 
 type groupKey struct {
 	sink.Key
-	name, table  string // the key, with its schema, and its table
-	constraint   string // its name alone
+	name, table  string
 	isDeferrable bool
 	mayAlter     bool // the user may make it deferrable
 }
@@ -29,8 +27,8 @@ WITH member AS (SELECT oid, i - 1 AS place FROM unnest($1::oid[]) WITH ORDINALIT
 family AS (
 	SELECT oid, place FROM member
 	UNION SELECT p.relid, place FROM member, pg_partition_tree(member.oid) AS p)
-SELECT a.place, b.place, format('%I.%I', n.nspname, k.conname), format('%I.%I', n.nspname, c.relname),
-	quote_ident(k.conname), k.condeferrable, pg_has_role(c.relowner, 'USAGE')
+SELECT a.place, b.place, quote_ident(k.conname), format('%I.%I', n.nspname, c.relname), k.condeferrable,
+	pg_has_role(c.relowner, 'USAGE')
 FROM pg_constraint k JOIN family a ON a.oid = k.conrelid JOIN family b ON b.oid = k.confrelid
 JOIN pg_class c ON c.oid = k.conrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE k.contype = 'f' AND k.conparentid = 0
@@ -47,7 +45,7 @@ func (g *group) lookForKeys() error {
 		oids = append(oids, oid)
 	}
 	s := g.db.session
-	found, err := s.query(g.ctx, 7, groupKeysSQL, "{"+strings.Join(oids, ",")+"}")
+	found, err := s.query(g.ctx, 6, groupKeysSQL, "{"+strings.Join(oids, ",")+"}")
 	if err != nil {
 		return s.failed(g.ctx, "looking for the foreign keys of tables", err)
 	}
@@ -58,8 +56,8 @@ func (g *group) lookForKeys() error {
 		if _, err := fmt.Sscan(string(row[0])+" "+string(row[1]), &key.From, &key.To); err != nil {
 			return errAnswer
 		}
-		key.name, key.table, key.constraint = string(row[2]), string(row[3]), string(row[4])
-		key.isDeferrable, key.mayAlter = string(row[5]) == "t", string(row[6]) == "t"
+		key.name, key.table = string(row[2]), string(row[3])
+		key.isDeferrable, key.mayAlter = string(row[4]) == "t", string(row[5]) == "t"
 		all, links = append(all, key), append(links, key.Key)
 	}
 	order, isCircular := sink.OrderByKeys(len(g.plans), links)
@@ -73,30 +71,28 @@ func (g *group) lookForKeys() error {
 		if !key.isDeferrable && !key.mayAlter && key.From != key.To {
 			return fmt.Errorf("postgres: tables that refer to each other in a circle cannot be filled, since the key "+
 				"%s of %s is not deferrable and the user does not own the table: have its owner run ALTER TABLE %s "+
-				"ALTER CONSTRAINT %s DEFERRABLE", key.constraint, key.table, key.table, key.constraint)
+				"ALTER CONSTRAINT %s DEFERRABLE", key.name, key.table, key.table, key.name)
 		}
 	}
 	return nil
 }
 
 // deferSQL has the server check the keys at the end. One that is not deferrable is so until then. A table that refers
-// to itself, and of which the user is not the owner, is checked after each COPY.
+// to itself, and of which the user is not the owner, is checked after each COPY. A statement that names a constraint
+// would take those of other tables that have the same name too, and fail if one is not deferrable.
 func (k *groupKeys) deferSQL() []string {
-	var statements, names []string
+	var statements []string
+	isDeferred := false
 	for _, key := range k.circular {
-		switch {
-		case key.isDeferrable:
-		case key.mayAlter:
+		if !key.isDeferrable && key.mayAlter {
 			statements = append(statements, key.alterSQL("DEFERRABLE"))
-		default:
-			continue
 		}
-		names = append(names, key.name)
+		isDeferred = isDeferred || key.isDeferrable || key.mayAlter
 	}
-	if len(names) == 0 {
+	if !isDeferred {
 		return nil
 	}
-	return append(statements, "SET CONSTRAINTS "+strings.Join(slices.Compact(names), ", ")+" DEFERRED")
+	return append(statements, "SET CONSTRAINTS ALL DEFERRED")
 }
 
 // restoreSQL makes the keys as they were.
@@ -111,5 +107,5 @@ func (k *groupKeys) restoreSQL() []string {
 }
 
 func (k *groupKey) alterSQL(as string) string {
-	return "ALTER TABLE " + k.table + " ALTER CONSTRAINT " + k.constraint + " " + as
+	return "ALTER TABLE " + k.table + " ALTER CONSTRAINT " + k.name + " " + as
 }

@@ -228,7 +228,9 @@ func (g *group) swapSteps() [][]string {
 	}
 	outside := func(sql func(key outsideKey) string) {
 		for _, key := range g.outside {
-			steps[last] = append(steps[last], sql(key))
+			if sql := sql(key); sql != "" {
+				steps[last] = append(steps[last], sql)
+			}
 		}
 	}
 	each(swapRows)
@@ -238,6 +240,7 @@ func (g *group) swapSteps() [][]string {
 	each(swapNamed)
 	each(swapKeys)
 	outside(func(key outsideKey) string { return key.add })
+	outside(func(key outsideKey) string { return key.comment })
 	each(swapDetails)
 	for _, p := range g.plans {
 		steps[last] = append(steps[last], p.sequenceSteps()...)

@@ -269,10 +269,10 @@ func (r *restoration) measure(ctx context.Context) error {
 // forget makes the event triggers, and drops the schema of the restoration in the same transaction. They do not fire
 // for each other.
 func (r *restoration) forget(ctx context.Context) error {
-	s := r.db.session
 	if err := r.db.begin(ctx, r.filling); err != nil {
 		return err
 	}
+	s := r.db.session
 	defer s.rollback()
 	if err := s.exec(ctx, pgdump.Settings+"DROP SCHEMA "+restoring+" CASCADE"); err != nil {
 		return s.failed(ctx, "dropping the schema "+restoring, err)
