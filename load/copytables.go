@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"culvert/sink"
@@ -83,6 +84,9 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 		}
 		return one.fillTogether(ctx, e.dst, known, func(at int, open opener) (Stats, error) {
 			return one.copy(ctx, e, tables[task[at]], open, func(_ *Plan, j *job) error {
+				if !slices.Equal(j.columns.names, known[at].columns.names) {
+					return fmt.Errorf("load: table %q was altered in the source meanwhile; begin again", j.name)
+				}
 				j.learn(planned[task[at]].Plan)
 				if j.grouped = true; c.isGathered(task) {
 					j.alone = "" // one connection is all that it would have

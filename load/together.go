@@ -31,10 +31,9 @@ func (p *Plan) link(
 		first := &planned[set[0]]
 		isTogether := len(set) > 1 || slices.Contains(first.Refers, first.Table) ||
 			p.Filling.Existing == sink.Swap && len(first.Referred) > 0
-		switch {
-		case isTogether:
+		if isTogether {
 			p.planTogether(ctx, dst, planned, set, jobOf)
-		case first.Err == nil:
+		} else {
 			jobOf(set[0]).grouped = false
 			if len(first.Referred) > 0 || p.Filling.EachPart {
 				first.Plan, first.Err = look(set[0])
@@ -49,7 +48,7 @@ func (p *Plan) link(
 	return nil
 }
 
-// linked returns the sets of tables that foreign keys link, also through others.
+// linked returns the sets of tables that foreign keys link, also through others, without those that have failed.
 func linked(planned []Planned) (sets [][]int) {
 	places := map[string]int{}
 	for i := range planned {
@@ -59,7 +58,7 @@ func linked(planned []Planned) (sets [][]int) {
 	}
 	seen := make([]bool, len(planned))
 	for i := range planned {
-		if seen[i] {
+		if seen[i] || planned[i].Err != nil {
 			continue
 		}
 		seen[i] = true
@@ -161,7 +160,7 @@ func (p *Plan) fillTogether(
 	for _, i := range group.Order() {
 		all[i], err = fill(i, func(context.Context, string, sink.Filling) (sink.Table, error) { return group.Table(i) })
 		if err != nil {
-			return fail(errors.Join(&memberError{i, err}, group.Discard()))
+			return fail(&memberError{i, errors.Join(err, group.Discard())})
 		}
 	}
 	if err := group.Commit(); err != nil {

@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"culvert/internal/testkit"
 	"culvert/load"
 	"culvert/mysql"
+	"culvert/postgres"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -147,6 +149,99 @@ func TestRefreshFails(t *testing.T) {
 				t.Errorf("%s: %d rows are counted", name, rows)
 			}
 		}
+	}
+}
+
+// alteredSource is a source that does not keep others from altering the table person after it was looked up.
+type alteredSource struct {
+	source.Source
+	isAltered bool
+}
+
+func (s *alteredSource) Table(ctx context.Context, name string) (source.Rows, error) {
+	if !s.isAltered || name != "person" {
+		return s.Source.Table(ctx, name)
+	}
+	return s.Source.(source.Selector).Select(ctx, name, source.Selection{Columns: []string{"id", "team", "boss"}})
+}
+
+// TestRefreshAltered has the columns of a table of the source change places after it was looked up. No value comes into
+// another column.
+func TestRefreshAltered(t *testing.T) {
+	from, _ := newPostgres(t, refreshedRows("10"))
+	to, dst := newPostgres(t, refreshedRows("1"))
+	before := to.Query(t, sumRefreshedSQL)[0]
+	src := &alteredSource{Source: openPostgres(t, from)}
+	plan := load.Plan{Filling: sink.Filling{Existing: sink.Truncate}}
+	plan.Check = func([]load.Planned) error {
+		src.isAltered = true
+		return nil
+	}
+	names := []load.Names{{From: "badge", To: "badge"}, {From: "person", To: "person"}, {From: "team", To: "team"}}
+	stats, err := plan.CopyTables(t.Context(), dst, src, names)
+	if len(stats) != 3 || stats[1].Err == nil || !strings.Contains(stats[1].Err.Error(), "altered") {
+		t.Errorf("%+v, %v", stats, err)
+	}
+	if after := to.Query(t, sumRefreshedSQL)[0]; !slices.Equal(after, before) {
+		t.Errorf("the rows are %q, and were %q", after, before)
+	}
+}
+
+// TestRefreshWithoutFailed leaves a table that cannot be filled out of those that are filled in one transaction.
+func TestRefreshWithoutFailed(t *testing.T) {
+	const sql = `CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1);
+		CREATE TABLE b (id int PRIMARY KEY, a int REFERENCES a, b int REFERENCES b); INSERT INTO b VALUES (1, 1, 1)`
+	from, _ := newPostgres(t, sql+"; CREATE TABLE heir (id int)")
+	backup := newBackupOf(t, openPostgres(t, from), export.Plan{}, 0, "a", "b", "heir")
+	_, dst := newPostgres(t, sql+"; CREATE TABLE heir () INHERITS (a)")
+	plan := load.Plan{Filling: sink.Filling{Existing: sink.Truncate}}
+	planned, err := plan.Preview(t.Context(), dst, backup.Directory, nil)
+	if partial, is := errors.AsType[*load.PartialError](err); !is || partial.Failed != 1 {
+		t.Fatalf("%+v, %v", planned, err)
+	}
+	for _, one := range planned {
+		if _, is := errors.AsType[*load.HeirsError](one.Err); is != (one.Name == "a") {
+			t.Errorf("%s: %v", one.Name, one.Err)
+		}
+		if together := one.Together; one.Name == "b" && !slices.Equal(together, []string{"b"}) ||
+			one.Name != "b" && together != nil {
+			t.Errorf("%s is filled with %q", one.Name, together)
+		}
+	}
+}
+
+// undoneSink is a sink that cannot undo what a group has done.
+type undoneSink struct{ *postgres.Sink }
+
+func (s undoneSink) Group(ctx context.Context, tables []sink.Member) (sink.Group, error) {
+	group, err := s.Sink.Group(ctx, tables)
+	return undoneGroup{group}, err
+}
+
+type undoneGroup struct{ sink.Group }
+
+var errUndone = errors.New("something remains")
+
+func (g undoneGroup) Discard() error { return errors.Join(g.Group.Discard(), errUndone) }
+
+// TestRefreshNotUndone says what remains of tables that are filled in one transaction, besides why they are not filled.
+func TestRefreshNotUndone(t *testing.T) {
+	from, _ := newPostgres(t, refreshedRows("10"))
+	to, _ := newPostgres(t, refreshedRows("1")+"; ALTER TABLE badge ADD CONSTRAINT low CHECK (id < 12)")
+	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, dst)
+	plan := load.Plan{Filling: sink.Filling{Existing: sink.Truncate}}
+	names := []load.Names{{From: "badge", To: "badge"}, {From: "person", To: "person"}, {From: "team", To: "team"}}
+	stats, err := plan.CopyTables(t.Context(), undoneSink{dst}, openPostgres(t, from), names)
+	if len(stats) != 3 {
+		t.Fatalf("%+v, %v", stats, err)
+	}
+	if row, is := errors.AsType[*sink.RowError](stats[0].Err); !is || row.Constraint != "low" ||
+		!errors.Is(stats[0].Err, errUndone) {
+		t.Errorf("the error is %v", stats[0].Err)
 	}
 }
 
