@@ -42,7 +42,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
 	flags.StringVar(&f.sequences, "sequences", "set",
 		"set the sequences of PostgreSQL past the rows, or leave them: `POLICY` is set or keep")
-	flags.StringVar(&f.triggers, "triggers", "on", "have triggers of the tables fire, or not: `on` or off")
+	flags.StringVar(&f.triggers, "triggers", "on", "let triggers of the tables fire, or not: `on` or off")
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
 	flags.BoolVar(&f.redact, "redact-errors", false, "keep values out of errors")
