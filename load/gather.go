@@ -35,6 +35,9 @@ func (p *Plan) gather(dst sink.Sink, tasks [][]int, workers int, isSmall func(i 
 			gathered = append(gathered, task)
 		}
 	}
+	if len(small) < 2 {
+		return tasks // in their order
+	}
 	most := min(gatheredTables, (len(small)+workers-1)/workers) // none of the workers should be idle
 	for some := range slices.Chunk(small, max(1, most)) {
 		gathered = append(gathered, some)
