@@ -34,7 +34,10 @@
 // Several tables can be filled in one transaction, if the sink is a [Grouper]: tables that refer to each other, or many
 // small ones. Each is filled as usual, but committing it only completes it. Then [Group.Commit] commits all of them:
 //
-//	group, err := db.(sink.Grouper).Group(ctx, []sink.Member{{"orders", f}, {"customers", f}})
+//	group, err := db.(sink.Grouper).Group(ctx, []sink.Member{
+//		{Name: "orders", Filling: f},
+//		{Name: "customers", Filling: f},
+//	})
 //	if err != nil {
 //		return err
 //	}

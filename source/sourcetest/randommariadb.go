@@ -25,7 +25,7 @@ func MariaDBSchema() *SchemaDialect {
 type mariaDBSchema struct{}
 
 func mariaDBTypes() []RandomType {
-	texts := Texts()
+	texts := OddTexts()
 	for i := range texts { // a backslash begins an escape
 		texts[i] = strings.ReplaceAll(texts[i], `\`, `\\`)
 	}

@@ -185,8 +185,8 @@ func (s *RandomSchema) Insert(t *RandomTable, rows int) {
 	}
 }
 
-// Texts are odd values of text, as SQL that doubles apostrophes and takes every other character as it is.
-func Texts() []string {
+// OddTexts are odd values of text, as SQL that doubles apostrophes and takes every other character as it is.
+func OddTexts() []string {
 	texts := []string{
 		"", " ", "NULL", `\N`, `\.`, "it's", `"`, `""`, "a,b", "a\tb", "a\nb", "a\r\nb", "\\", `\\x41`, "größe", "日本語",
 		"🦀",
@@ -201,8 +201,8 @@ func Texts() []string {
 	return sql
 }
 
-// SchemaSeeds returns the seeds of some random schemas: so many, twenty times as many in the long form, or as many as
-// CULVERT_TEST_ROUNDS says. CULVERT_TEST_SEED names the only one.
+// SchemaSeeds returns the seeds of some random schemas, and logs them: 1 to few, twenty times as many in the long form,
+// or as many as CULVERT_TEST_ROUNDS says. They are the same in every run. CULVERT_TEST_SEED names the only one.
 func SchemaSeeds(tb testing.TB, few int) []uint64 {
 	tb.Helper()
 	number := func(variable string, otherwise int) int {
@@ -226,5 +226,6 @@ func SchemaSeeds(tb testing.TB, few int) []uint64 {
 	for i := range number("CULVERT_TEST_ROUNDS", few) {
 		seeds = append(seeds, uint64(i)+1)
 	}
+	tb.Logf("the seeds are 1 to %d; CULVERT_TEST_SEED takes one", len(seeds))
 	return seeds
 }
