@@ -69,7 +69,7 @@ func expectAlike(t *testing.T, got, want source.Source, table string) {
 	}
 }
 
-// testPrepareOpen prepares while rows are open, and with a context that has ended.
+// testPrepareOpen prepares while rows are open, with a context that has ended, and before rows that are closed early.
 func testPrepareOpen(t *testing.T, f *Fixture) {
 	f.createMany(t, "prepare_many")
 	src := f.open(t)
@@ -90,5 +90,17 @@ func testPrepareOpen(t *testing.T, f *Fixture) {
 	cancel()
 	if err := preparer.Prepare(canceled, []string{"prepare_many"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("with a canceled context: %v", err)
+	}
+	// Rows that were closed early end neither the snapshot nor the connection.
+	if err := preparer.Prepare(context.Background(), []string{"prepare_many"}); err != nil {
+		t.Fatal(err)
+	}
+	rows = f.rows(t, src, "prepare_many")
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	closeRows(t, rows)
+	if all := len(readAll(t, f.rows(t, src, "prepare_many"))); all != manyRows {
+		t.Errorf("after rows that were closed early there are %d, want %d", all, manyRows)
 	}
 }

@@ -268,7 +268,7 @@ func (r *rows) end(err error) {
 	}
 	r.err = err
 	if r.result != nil && wire.Refused(err) == nil && !r.session.Gone {
-		r.session.interrupt(r.statement, r.result) // otherwise the driver would receive all remaining rows
+		r.interrupt() // otherwise the driver would receive all remaining rows
 		return
 	}
 	// The statement has ended, or its connection is closed, so these errors are already known.
