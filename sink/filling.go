@@ -57,7 +57,7 @@ type Filling struct {
 	TriggersOff bool
 
 	// Grouped says that the table is one of a [Group], so that other tables of it may refer to it: for [Sink.Plan].
-	// A group sets it itself.
+	// A group sets it itself, and [Sink.Table] refuses it.
 	Grouped bool
 
 	// Conflict is what happens if the table has a row with the same key.
