@@ -204,18 +204,18 @@ func TestSchemaOfChunks(t *testing.T) {
 	}
 }
 
-// TestSchemaLacks has what holds passwords. It does not come along, and is named.
+// TestSchemaLacks has what holds passwords, and a large object. They do not come along, and are named.
 func TestSchemaLacks(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, `CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
-		CREATE USER MAPPING FOR PUBLIC SERVER s OPTIONS (password 'hunter2')`)
+		CREATE USER MAPPING FOR PUBLIC SERVER s OPTIONS (password 'hunter2'); SELECT lo_create(0)`)
 	database.Exec(t, `CREATE SUBSCRIPTION sub CONNECTION 'password=hunter2' PUBLICATION p WITH (connect = false)`)
 	t.Cleanup(func() {
 		database.Exec(t, "ALTER SUBSCRIPTION sub SET (slot_name = NONE)")
 		database.Exec(t, "DROP SUBSCRIPTION sub")
 	})
 	schema := schemaOf(t, database)
-	want := []string{`the subscription "sub"`, `the user mapping of "public" for the server "s"`}
+	want := []string{`the subscription "sub"`, `the user mapping of "public" for the server "s"`, "1 large object"}
 	if !slices.Equal(schema.Lacks, want) {
 		t.Errorf("the schema lacks %q, want %q", schema.Lacks, want)
 	}

@@ -97,7 +97,10 @@ func (db *DB) complete(ctx context.Context, schema *source.Schema, large int64) 
 	if schema.Lacks, err = db.session.list(ctx, schemaLacksSQL); err != nil {
 		return db.session.failed(ctx, readingSchema, err)
 	}
-	if large > 0 {
+	switch {
+	case large == 1:
+		schema.Lacks = append(schema.Lacks, "1 large object")
+	case large > 1:
 		schema.Lacks = append(schema.Lacks, fmt.Sprintf("%d large objects", large))
 	}
 	if err := db.addPositions(ctx, schema); err != nil {
