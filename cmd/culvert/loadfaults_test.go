@@ -68,6 +68,8 @@ func testLoadFaults(t *testing.T, dir string) {
 				database(ts).Exec(testOf(ts), statements)
 			}
 		},
+		// gone waits until the server has ended the sessions of commands that have ended.
+		"gone": func(ts *testscript.TestScript, _ bool, _ []string) { gone(t, database(ts)) },
 		// newdatabase FILE... makes a database in which the SQL of files has been run.
 		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
 			ts.Setenv("PGDATABASE", server.NewDatabase(testOf(ts)).Name)
@@ -139,6 +141,15 @@ func readAgain(ctx context.Context, db *testkit.PostgresDatabase, sql string) st
 	}
 }
 
+// gone waits until the server has no session of the program in a database. One whose program was killed, or whose
+// connection was cut, keeps its locks until the server has noticed.
+func gone(t *testing.T, db *testkit.PostgresDatabase) {
+	testkit.WaitFor(t, "the server to end the sessions of the program", func() bool {
+		return db.Query(t, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'culvert'`)[0][0] == "0"
+	})
+}
+
 // heldUp is true if a session waits for the advisory lock of the tables of scripts.
 const heldUp = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 7 AND objsubid = 1 AND NOT granted
 	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
@@ -199,6 +210,7 @@ func midway(t *testing.T, ts *testscript.TestScript, db *testkit.PostgresDatabas
 	if args[2] == "kill" {
 		db.Server.Start(t)
 	}
+	gone(t, db)
 	if strings.Contains(output, password) {
 		ts.Fatalf("the output has the password")
 	}
