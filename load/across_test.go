@@ -221,3 +221,96 @@ func TestAcrossExisting(t *testing.T) {
 		t.Errorf("the table has the foreign keys %s", keys[0][0])
 	}
 }
+
+// TestAcrossRelated has foreign keys that cannot be as they are in another system, and some that refer to a table which
+// is not copied, or has another name there.
+func TestAcrossRelated(t *testing.T) {
+	from, _ := newPostgres(t, `
+CREATE SCHEMA a; CREATE SCHEMA b;
+CREATE TABLE a.t (id int PRIMARY KEY, other int, UNIQUE (id, other)); CREATE TABLE b.t (id int PRIMARY KEY);
+CREATE TABLE a.child (id int PRIMARY KEY, t int REFERENCES a.t, self int REFERENCES a.child);
+CREATE TABLE a.turned (x int, y int, FOREIGN KEY (y, x) REFERENCES a.t (other, id));
+CREATE TABLE a.small (t smallint REFERENCES a.t);
+INSERT INTO a.t VALUES (1, 2); INSERT INTO b.t VALUES (1), (2); INSERT INTO a.child VALUES (1, 1, 1);
+INSERT INTO a.turned VALUES (1, 2)`)
+	src := openPostgres(t, from)
+	for name, to := range map[string]func(*testing.T) side{"MariaDB": mariaDBSide, "SQLite": sqliteSide} {
+		t.Run(name, func(t *testing.T) {
+			plan := load.Plan{Create: true}
+			s := to(t)
+			all, err := plan.CopyTables(t.Context(), s.dst, src, []load.Names{
+				{From: "a.child", To: "child"}, {From: "b.t", To: "t"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			expectOmitted(t, all[0], `the foreign key "child_t_fkey"`) // its t is not copied
+			if s.try("INSERT INTO child VALUES (2, 7, 1)") != nil {
+				t.Error("child refers to another t")
+			}
+			if s.try("INSERT INTO child VALUES (3, 1, 9)") == nil {
+				t.Error("child does not refer to itself")
+			}
+			s = to(t)
+			all, err = plan.CopyTables(t.Context(), s.dst, src, []load.Names{
+				{From: "a.child", To: "kid"},
+				{From: "a.t", To: "tee"},
+				{From: "b.t", To: "t"},
+				{From: "a.turned", To: "turned"},
+				{From: "a.small", To: "small"},
+			})
+			if err != nil {
+				t.Fatalf("%v: %v", err, all)
+			}
+			expectOmitted(t, all[0])
+			expectOmitted(t, all[3])
+			if name == "MariaDB" {
+				expectOmitted(t, all[4], `the foreign key "small_t_fkey"`)
+			}
+			for _, refused := range []string{
+				"INSERT INTO kid VALUES (2, 2, 1)", "INSERT INTO turned VALUES (2, 1)",
+			} {
+				if s.try(refused) == nil {
+					t.Errorf("it is not refused: %s", refused)
+				}
+			}
+			if err := s.try("INSERT INTO kid VALUES (3, 1, 1)"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestAcrossUnsigned has the keys that web frameworks make in MySQL: numbered, and unsigned.
+func TestAcrossUnsigned(t *testing.T) {
+	was := testkit.MariaDB(t).NewDatabase(t)
+	was.Exec(t, "CREATE TABLE users (id bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY, k int, KEY (k)); "+
+		"CREATE TABLE posts (id bigint unsigned NOT NULL AUTO_INCREMENT PRIMARY KEY, user_id bigint unsigned, k int, "+
+		"FOREIGN KEY (user_id) REFERENCES users (id), FOREIGN KEY (k) REFERENCES users (k)); "+
+		"INSERT INTO users VALUES (1, 7); INSERT INTO posts VALUES (1, 1, 7)")
+	src, err := mysql.OpenSource(t.Context(), was.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, src)
+	for name, to := range map[string]func(*testing.T) side{"PostgreSQL": postgresSide, "SQLite": sqliteSide} {
+		t.Run(name, func(t *testing.T) {
+			s := to(t)
+			plan := load.Plan{Create: true}
+			all, err := plan.CopyTables(t.Context(), s.dst, src, []load.Names{
+				{From: "posts", To: "posts"}, {From: "users", To: "users"},
+			})
+			if err != nil {
+				t.Fatalf("%v: %v", err, all)
+			}
+			// No other system has a key to a column that is not unique.
+			expectOmitted(t, all[0], `the foreign key "posts_ibfk_2"`)
+			if s.try("INSERT INTO posts (user_id, k) VALUES (2, 7)") == nil {
+				t.Error("a row that refers to none is not refused")
+			}
+			if err := s.try("INSERT INTO posts (user_id, k) VALUES (1, 8)"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -33,6 +33,8 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 
 // copyTables copies tables that the ledger, if there is one, does not have.
 func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
+	all := *p
+	p = &all
 	planned, jobs, err := p.previewTables(ctx, dst, src, tables)
 	switch {
 	case none(err):
@@ -116,11 +118,12 @@ func (p *Plan) PreviewTables(
 	if err := p.checkCopy(); err != nil {
 		return nil, err
 	}
-	planned, _, err := p.previewTables(ctx, dst, src, tables)
+	all := *p
+	planned, _, err := all.previewTables(ctx, dst, src, tables)
 	return planned, err
 }
 
-// previewTables also returns the tables as they will be filled.
+// previewTables also returns the tables as they will be filled, and has the plan know how they are related.
 func (p *Plan) previewTables(
 	ctx context.Context, dst sink.Sink, src source.Source, tables []Names,
 ) ([]Planned, []*job, error) {
@@ -132,7 +135,9 @@ func (p *Plan) previewTables(
 	if err != nil {
 		return nil, nil, err
 	}
-	p.ask(ctx, dst, slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j == nil }))
+	found := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j == nil })
+	p.related = relate(slices.Values(found))
+	p.ask(ctx, dst, found)
 	planned, err := p.lookUp(ctx, names, func(i int) (plan sink.Plan, err error) {
 		j := jobs[i]
 		if known = known && j != nil; known {
@@ -158,6 +163,7 @@ func (p *Plan) previewTables(
 	if err != nil {
 		return nil, nil, err
 	}
+	p.unrelate(planned, func(i int) *job { return jobs[i] })
 	if p.Check != nil {
 		if err := p.Check(planned); err != nil {
 			return nil, nil, err

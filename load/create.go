@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -21,6 +22,31 @@ func (j *job) make(d *source.Definition) error {
 		j.to = d.Schema + "." + d.Name
 	}
 	return nil
+}
+
+// relate returns which tables are made together, so that foreign keys refer to these in another system.
+func relate(jobs iter.Seq[*job]) map[sink.TableName]sink.Related {
+	related := map[sink.TableName]sink.Related{}
+	for j := range jobs {
+		if j.create != nil {
+			related[j.source()] = sink.Related{Name: j.to, Definition: j.create}
+		}
+	}
+	return related
+}
+
+// source returns the name of a table that is made, as its source has it.
+func (j *job) source() sink.TableName {
+	return sink.TableName{Schema: j.create.Schema, Name: j.create.Name}
+}
+
+// unrelate has no foreign key refer to tables that cannot be made.
+func (p *Plan) unrelate(planned []Planned, jobOf func(i int) *job) {
+	for i := range planned {
+		if j := jobOf(i); planned[i].Err != nil && j != nil && j.create != nil {
+			delete(p.related, j.source())
+		}
+	}
 }
 
 // define returns the definition of a table of a source if the table is to be made, or nil.

@@ -249,6 +249,14 @@ func (p *Plan) directory(
 	each := *p
 	each.Filling.OwnRows = each.Filling.OwnRows || from.Manifest.OwnRows()
 	each.Loaders = max(1, p.loaders()/p.workers(dst, len(jobs)))
+	var all []*job
+	for i := range jobs {
+		jobs[i].grouped = each.links(dst)
+		if jobs[i].missing == nil {
+			all = append(all, &jobs[i].job)
+		}
+	}
+	each.related = relate(slices.Values(all))
 	d := &pending{plan: &each}
 	d.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
 		jobs[i].grouped = false
@@ -284,16 +292,10 @@ func (p *Plan) directory(
 		}
 		return plan, err
 	}
-	var all []*job
-	for i := range jobs {
-		jobs[i].grouped = each.links(dst)
-		if jobs[i].missing == nil {
-			all = append(all, &jobs[i].job)
-		}
-	}
 	each.ask(ctx, dst, all)
 	planned, err := each.lookUp(ctx, names, look, func(planned []Planned) error {
 		return each.link(ctx, dst, planned, func(i int) *job { return &jobs[i].job }, look)
 	})
+	each.unrelate(planned, func(i int) *job { return &jobs[i].job })
 	return d, planned, err
 }

@@ -59,6 +59,9 @@ type Plan struct {
 	// Progress, if not nil, counts while rows are loaded.
 	Progress *Progress
 
+	// related are the tables that are made together.
+	related map[sink.TableName]sink.Related
+
 	fresh bool // a schema has made the tables, which have no triggers and keys yet
 }
 

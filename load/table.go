@@ -70,7 +70,7 @@ func (p *Plan) filling(j *job) sink.Filling {
 		f.Types = typesOf(j.columns.types)
 	}
 	if j.create != nil {
-		f.Create = j.create
+		f.Create, f.Related = j.create, p.related
 	}
 	if f.Grouped = j.grouped; j.grouped {
 		f.EachPart = false // the tables are committed together

@@ -26,6 +26,10 @@ type Filling struct {
 	// table that must exist.
 	Create *source.Definition
 
+	// Related are the tables that are made together with this one, by their names in the source. Of a definition of
+	// another system, foreign keys to other tables are left out. Nil stands for tables of the same names.
+	Related map[TableName]Related
+
 	// Convert are the names of columns of the table whose type may change values, as the database does by itself: round
 	// numbers, or store the text 007 as the number 7. Letter case does not count. Other columns refuse such values: see
 	// package culvert/sink/grammar.
@@ -214,4 +218,13 @@ type Plan struct {
 type Heir struct {
 	Table  string // as in [Plan]
 	Filled bool   // it may have rows
+}
+
+// TableName is the name of a table as its definition has it.
+type TableName struct{ Schema, Name string }
+
+// Related is a table that is made together with others.
+type Related struct {
+	Name       string // in the database that is filled, as for [Sink.Table]
+	Definition *source.Definition
 }

@@ -51,7 +51,7 @@ func TestDocumented(t *testing.T) {
 func expectType(t *testing.T, from, to source.Dialect, name, want string) {
 	t.Helper()
 	d := &source.Definition{Dialect: from, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: name}}}
-	got, _, err := dialect.Translate(d, to)
+	got, _, err := dialect.Translate(d, to, nil)
 	if want == "-" {
 		if refused, is := errors.AsType[*dialect.TypeError](err); !is || refused.Column != "c" || refused.Type != name {
 			t.Errorf("%s of %s in %s: %v, %v", name, from, to, got, err)
@@ -173,7 +173,7 @@ func TestTranslate(t *testing.T) {
 			"KEY `by_price` (`price`)", common,
 		},
 	} {
-		got, omitted, err := dialect.Translate(orders, to)
+		got, omitted, err := dialect.Translate(orders, to, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestTranslate(t *testing.T) {
 			t.Errorf("left out are %q, want %q", omitted, test.omitted)
 		}
 	}
-	same, omitted, err := dialect.Translate(orders, source.PostgreSQL)
+	same, omitted, err := dialect.Translate(orders, source.PostgreSQL, nil)
 	if same != orders || omitted != nil || err != nil {
 		t.Errorf("for the same system: %v, %q, %v", same, omitted, err)
 	}
@@ -204,7 +204,7 @@ func TestClausesOfSQLite(t *testing.T) {
 			Dialect: source.SQLite, Name: "t", Create: create,
 			Columns: []source.ColumnDefinition{{Name: "a", Type: "INT"}},
 		}
-		_, omitted, err := dialect.Translate(d, source.PostgreSQL)
+		_, omitted, err := dialect.Translate(d, source.PostgreSQL, nil)
 		if got := strings.Join(omitted, ", "); err != nil || got != want {
 			t.Errorf("%s: left out is %q, %v; want %q", create, got, err, want)
 		}
@@ -264,6 +264,8 @@ func TestDefaults(t *testing.T) {
 		{source.SQLite, "TEXT", "'a' || 'b'", ""},
 		{source.SQLite, "TEXT", "NULL", ""},
 		{source.PostgreSQL, "integer", "(-1)", "-1"},
+		{source.PostgreSQL, "numeric(40,10)", "12345678901234567890.1234567891", "'12345678901234567890.1234567891'"},
+		{source.PostgreSQL, "numeric(10,2)", "1.50", "1.50"},
 		{
 			source.PostgreSQL, "timestamp without time zone", "'2020-01-01 00:00:00'::timestamp without time zone",
 			"'2020-01-01 00:00:00'",
@@ -278,7 +280,7 @@ func TestDefaults(t *testing.T) {
 		if test.from == to {
 			to = source.SQLite
 		}
-		got, omitted, err := dialect.Translate(d, to)
+		got, omitted, err := dialect.Translate(d, to, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +314,7 @@ func TestIndexes(t *testing.T) {
 		if test.from == source.PostgreSQL {
 			d.Columns[0].Type = "character varying(9)"
 		}
-		got, omitted, err := dialect.Translate(d, test.to)
+		got, omitted, err := dialect.Translate(d, test.to, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +367,7 @@ func TestNumbering(t *testing.T) {
 			Constraints: []source.Constraint{{Kind: source.PrimaryKey, Columns: []string{"c"}}},
 			Sequences:   []source.Sequence{test.sequence},
 		}
-		got, omitted, err := dialect.Translate(d, test.to)
+		got, omitted, err := dialect.Translate(d, test.to, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -383,13 +385,13 @@ func TestRefused(t *testing.T) {
 		Dialect: source.PostgreSQL, Name: "t", Columns: []source.ColumnDefinition{{Name: "c", Type: "bytea"}},
 		Constraints: []source.Constraint{{Kind: source.PrimaryKey, Columns: []string{"c"}}},
 	}
-	if _, _, err := dialect.Translate(text, source.MySQL); !errors.Is(err, errors.ErrUnsupported) {
+	if _, _, err := dialect.Translate(text, source.MySQL, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a primary key of bytes: %v", err)
 	}
-	if _, _, err := dialect.Translate(text, "other"); !errors.Is(err, errors.ErrUnsupported) {
+	if _, _, err := dialect.Translate(text, "other", nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("another system: %v", err)
 	}
-	if _, _, err := dialect.Translate(&source.Definition{Dialect: source.SQLite}, source.MySQL); err == nil {
+	if _, _, err := dialect.Translate(&source.Definition{Dialect: source.SQLite}, source.MySQL, nil); err == nil {
 		t.Error("no columns")
 	}
 }
@@ -421,7 +423,7 @@ func TestNames(t *testing.T) {
 		for _, name := range test.columns {
 			d.Columns = append(d.Columns, source.ColumnDefinition{Name: name, Type: "bigint"})
 		}
-		_, _, err := dialect.Translate(d, test.to)
+		_, _, err := dialect.Translate(d, test.to, nil)
 		refused, is := errors.AsType[*dialect.NameError](err)
 		switch {
 		case is && (refused.Column != test.refused || !errors.Is(err, errors.ErrUnsupported)):

@@ -124,8 +124,8 @@
 //   - NOT NULL, and the primary key, unique constraints and indexes of whole columns
 //   - defaults that are numbers, texts or booleans, and dates and times that both systems have, and the time at which a
 //     row is added: by the clock of the session, or in UTC as CURRENT_TIMESTAMP of SQLite
-//   - foreign keys to tables of the same schema, with their ON UPDATE and ON DELETE. They refer to the table of the
-//     same name in the schema where their own table is made. MySQL has none that are deferred, and no SET DEFAULT
+//   - foreign keys to a primary or unique key of a table that is made with theirs, under any name, if the columns have
+//     equal types there, with their ON UPDATE and ON DELETE. MySQL has none that are deferred, and no SET DEFAULT
 //   - checks that compare numbers, ask whether texts are equal, count the characters of a text, or are about NULL,
 //     combined by AND, OR and NOT. Whether texts are equal is left to the other system only if no collation decides it,
 //     and not to MySQL, whose collation ignores spaces at the end

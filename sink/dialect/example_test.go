@@ -19,7 +19,7 @@ func ExampleTranslate() {
 		},
 		Constraints: []source.Constraint{{Kind: source.PrimaryKey, Columns: []string{"id"}}},
 	}
-	made, omitted, err := dialect.Translate(d, source.SQLite)
+	made, omitted, err := dialect.Translate(d, source.SQLite, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

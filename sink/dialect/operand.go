@@ -135,7 +135,8 @@ func (c *checking) column(name string) (operand, error) {
 	switch {
 	case slices.Contains(numberTypes, base):
 		isRounded := base == "real" && c.t.from.Dialect == source.PostgreSQL // others have more digits of it
-		if made.Type != "TEXT" && !isRounded {
+		isText := made.Type == "TEXT" || made.Type == untyped                // some of its values
+		if !isText && !isRounded {
 			o.kind, o.numbers = numberOperand, numbersOf(base)
 		}
 	case slices.Contains(textTypes, base):

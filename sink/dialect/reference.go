@@ -1,11 +1,14 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"culvert/internal/typename"
+	"culvert/sink"
 	"culvert/source"
 )
 
@@ -81,17 +84,16 @@ func action(in *reader) (string, bool) {
 // foreignKey translates a foreign key, or leaves it out.
 func (t *translation) foreignKey(c source.Constraint, named string) {
 	r, ok := referenceOf(c.Definition)
+	table, is := "", false
+	if ok && t.has(r.columns) {
+		table, is = t.parent(&r)
+	}
 	isMore := r.onUpdate == "SET DEFAULT" || r.onDelete == "SET DEFAULT" || r.parents == nil
-	isElsewhere := r.schema != "" && r.schema != t.from.Schema
-	if !ok || isElsewhere || !t.has(r.columns) || t.to.Family() == source.MySQL && isMore {
+	if !is || t.to.Family() == source.MySQL && isMore || t.clears(r) {
 		t.leave("%s", named)
 		return
 	}
 	made := source.Constraint{Kind: c.Kind, Columns: r.columns, Name: t.keyName(c, r)}
-	table := quote(t.to, r.table)
-	if t.to == source.PostgreSQL && t.result.Schema != "" {
-		table = quote(t.to, t.result.Schema) + "." + table
-	}
 	made.Definition = "FOREIGN KEY (" + quoted(t.to, r.columns) + ") REFERENCES " + table
 	if r.parents != nil {
 		made.Definition += " (" + quoted(t.to, r.parents) + ")"
@@ -110,6 +112,120 @@ func (t *translation) foreignKey(c source.Constraint, named string) {
 		made.Definition += " " + r.deferrable
 	}
 	t.result.Constraints = append(t.result.Constraints, made)
+}
+
+// parent returns the table that a foreign key refers to, as SQL, or false if it cannot: the table is another one or is
+// not made, or has no such key there, or one of other types.
+func (t *translation) parent(r *reference) (string, bool) {
+	schema := cmp.Or(r.schema, t.from.Schema)
+	name := r.table
+	if t.related == nil {
+		if schema != t.from.Schema {
+			return "", false
+		}
+	} else {
+		of, is := t.related[sink.TableName{Schema: schema, Name: r.table}]
+		if !is || !t.fits(r, of.Definition) {
+			return "", false
+		}
+		name = TableName(of.Definition, of.Name)
+	}
+	if t.to == source.PostgreSQL {
+		if schema, table, is := strings.Cut(name, "."); is && name != r.table {
+			return quote(t.to, schema) + "." + quote(t.to, table), true
+		}
+		if t.result.Schema != "" {
+			return quote(t.to, t.result.Schema) + "." + quote(t.to, name), true
+		}
+	}
+	return quote(t.to, name), true
+}
+
+// fits reports whether the columns that a foreign key refers to are a key of their table, and have the types of its own
+// columns. It puts them into the order of that key, which MySQL wants.
+func (t *translation) fits(r *reference, parent *source.Definition) bool {
+	if r.parents == nil {
+		r.parents = parent.PrimaryKey()
+	}
+	if len(r.parents) != len(r.columns) {
+		return false
+	}
+	own, types := map[string]string{}, map[string]string{}
+	for i, name := range r.parents {
+		own[name] = r.columns[i]
+	}
+	for _, column := range parent.Columns {
+		types[column.Name], _ = equal(t.from.Dialect, t.to, column.Type)
+		if isNumberedUnsigned(column) {
+			types[column.Name] = "bigint"
+		}
+	}
+	for _, key := range parent.Constraints {
+		isKey := key.Kind == source.PrimaryKey || key.Kind == source.Unique
+		if !isKey || len(key.Columns) != len(r.parents) {
+			continue
+		}
+		same := func(name string) bool {
+			column := t.find(own[name])
+			return column != nil && t.comparable(column, types[name])
+		}
+		if !slices.ContainsFunc(key.Columns, func(name string) bool { return !same(name) }) {
+			r.parents, r.columns = key.Columns, nil
+			for _, name := range key.Columns {
+				r.columns = append(r.columns, own[name])
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// isNumberedUnsigned reports whether a column is a bigint unsigned of which numbering makes a bigint.
+func isNumberedUnsigned(c source.ColumnDefinition) bool {
+	base, _ := typename.Cut(c.Type)
+	return c.Identity != "" && base == "bigint unsigned"
+}
+
+// narrowed returns the columns that refer to such ones, and so become a bigint too: as numeric, which a bigint unsigned
+// is in PostgreSQL, they could not refer to a bigint.
+func (t *translation) narrowed() map[string]bool {
+	narrow := map[string]bool{}
+	for _, c := range t.from.Constraints {
+		r, ok := referenceOf(c.Definition)
+		of, is := t.related[sink.TableName{Schema: cmp.Or(r.schema, t.from.Schema), Name: r.table}]
+		if c.Kind != source.ForeignKey || !ok || !is {
+			continue
+		}
+		for _, column := range of.Definition.Columns {
+			if i := slices.Index(r.parents, column.Name); i >= 0 && isNumberedUnsigned(column) {
+				narrow[r.columns[i]] = true
+			}
+		}
+	}
+	return narrow
+}
+
+// comparable reports whether a column can refer to one of a type. Systems other than MySQL compare all whole numbers,
+// and all texts.
+func (t *translation) comparable(column *source.ColumnDefinition, parent string) bool {
+	base, _, _ := strings.Cut(strings.ToLower(column.Type), "(")
+	other, _, _ := strings.Cut(strings.ToLower(parent), "(")
+	isText := func(name string) bool { return strings.Contains(name, "char") || strings.HasSuffix(name, "text") }
+	switch {
+	case base == other || isText(base) && isText(other):
+		return true
+	case t.to.Family() == source.MySQL:
+		return false
+	}
+	return slices.Contains(wholes, base) && slices.Contains(wholes, other)
+}
+
+// clears reports whether a foreign key would set a column to NULL that cannot be, which MySQL refuses.
+func (t *translation) clears(r reference) bool {
+	isNull := r.onUpdate == "SET NULL" || r.onDelete == "SET NULL"
+	return t.to.Family() == source.MySQL && isNull && slices.ContainsFunc(r.columns, func(name string) bool {
+		return t.find(name).NotNull
+	})
 }
 
 // nameOr returns the name of a constraint, or another one if the system cannot have it or has it already. In MySQL, no

@@ -38,7 +38,7 @@ func TestMariaDB(t *testing.T) {
 		},
 	}
 	for _, from := range []*source.Definition{orders, lite} {
-		want, _, err := dialect.Translate(from, source.MariaDB)
+		want, _, err := dialect.Translate(from, source.MariaDB, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

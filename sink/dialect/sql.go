@@ -217,6 +217,12 @@ func (l literal) fits(to source.Dialect, column string) bool {
 	return !isNumber || column != "uuid" && column != "inet" && column != "json"
 }
 
+// isInteger reports whether a number is one of SQLite's integers.
+func isInteger(value string) bool {
+	_, err := strconv.ParseInt(value, 10, 64)
+	return err == nil
+}
+
 // sql writes a default for a column of a type, or returns false if the value might be another one there.
 func (l literal) sql(to source.Dialect, column string) (string, bool) {
 	isBytes := column == "bytea" || column == "longblob" || column == "BLOB"
@@ -227,6 +233,8 @@ func (l literal) sql(to source.Dialect, column string) (string, bool) {
 		return l.value, true
 	case l.kind == boolean:
 		return map[string]string{"true": "1", "false": "0"}[l.value], true
+	case l.kind == number && to == source.SQLite && (column == "TEXT" || column == untyped && !isInteger(l.value)):
+		return text(l.value), true // which a number would round
 	case l.kind == number && column == "boolean":
 		return text(l.value), true
 	case l.kind == number:

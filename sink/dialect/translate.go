@@ -16,7 +16,18 @@ import (
 // out, by name. None of its statements has SQL of the original one. A definition of the same system, or of MySQL for
 // MariaDB, is returned as it is, and left out is what it lacks. The error is a [*TypeError] if a column has a
 // type without an equal, and a [*NameError] if it cannot have its name.
-func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []string, error) {
+//
+// Foreign keys refer to the related tables, as [sink.Filling] has them.
+func Translate(
+	d *source.Definition, to source.Dialect, related map[sink.TableName]sink.Related,
+) (*source.Definition, []string, error) {
+	return TranslateInto(d.Schema, d, to, related)
+}
+
+// TranslateInto is Translate for a table that is made in another schema than its own.
+func TranslateInto(
+	schema string, d *source.Definition, to source.Dialect, related map[sink.TableName]sink.Related,
+) (*source.Definition, []string, error) {
 	if d.Dialect.Family() == to.Family() {
 		return d, d.Lacks, nil
 	}
@@ -25,13 +36,17 @@ func Translate(d *source.Definition, to source.Dialect) (*source.Definition, []s
 			errors.ErrUnsupported)
 	}
 	t := &translation{
-		from: d, to: to,
-		result: &source.Definition{Dialect: to, Schema: d.Schema, Name: d.Name},
+		from: d, to: to, related: related,
+		result: &source.Definition{Dialect: to, Schema: schema, Name: d.Name},
 	}
 	if to.Family() == source.MySQL {
 		t.short = t.shortTexts()
 	}
+	narrow := t.narrowed()
 	for _, c := range d.Columns {
+		if narrow[c.Name] {
+			c.Type = "bigint"
+		}
 		if err := t.column(c); err != nil {
 			return nil, nil, err
 		}
@@ -76,6 +91,7 @@ type translation struct {
 	from, result *source.Definition
 	to           source.Dialect
 	leftOut      []string
+	related      map[sink.TableName]sink.Related
 	short        map[string]int      // columns that get a limit, in characters
 	checked      map[string][]string // the columns of each check
 }
@@ -355,11 +371,12 @@ func (t *translation) canNumber(name string) bool {
 	return true
 }
 
-// inCreate and onConflict find the checks of SQLite, and what is to become of rows whose key exists, which only the
-// statement has.
+// inCreate, onConflict and isDeferred find the checks of SQLite, what is to become of rows whose key exists, and keys
+// that are checked at the end of a transaction, which only the statement has.
 var (
 	inCreate   = lazyregexp.New(`(?i)\bCHECK\b`)
 	onConflict = lazyregexp.New(`(?i)\bCONFLICT\b`)
+	isDeferred = lazyregexp.New(`(?i)\bINITIALLY\s+DEFERRED\b`)
 )
 
 // rest translates what belongs to the table as a whole.
@@ -374,6 +391,9 @@ func (t *translation) rest() {
 	t.leftOut = append(t.leftOut, t.from.Lacks...)
 	if t.from.Dialect == source.SQLite {
 		t.checksOfStatement()
+		if isDeferred.MatchString(t.from.Create) {
+			t.leave("DEFERRABLE, if a foreign key of %q has it", t.from.Name)
+		}
 	}
 	if t.from.Dialect == source.SQLite && onConflict.MatchString(t.from.Create) {
 		t.leave("ON CONFLICT, if a constraint of %q has it", t.from.Name)

@@ -54,7 +54,7 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if named.Name = name; isOwn(d) {
 		named.Name = d.Name // in its statement
 	}
-	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect()); err != nil {
+	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect(), p.Related); err != nil {
 		return err
 	}
 	p.later = sink.Later(p.Create)
@@ -120,7 +120,7 @@ func (p *plan) withoutSequences() (left []string, err error) {
 func (db *DB) fillExisting(ctx context.Context, p *plan) error {
 	f := p.Filling
 	p.Create = nil
-	if made, _, err := dialect.Translate(f.Create, db.dialect()); err == nil {
+	if made, _, err := dialect.Translate(f.Create, db.dialect(), f.Related); err == nil {
 		p.later = sink.Later(made)
 	}
 	if err := db.readLedger(ctx, p); err != nil {
@@ -230,7 +230,7 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	if len(sink.Later(f.Create)) == 0 {
 		return nil
 	}
-	d, _, err := dialect.Translate(f.Create, db.dialect())
+	d, _, err := dialect.Translate(f.Create, db.dialect(), f.Related)
 	if err != nil {
 		return err
 	}

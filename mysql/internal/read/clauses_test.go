@@ -89,7 +89,7 @@ func TestClauses(t *testing.T) {
 	db := openAgain(t, database.URL())
 	for _, test := range clauses {
 		database.Exec(t, "SET sql_mode = ''; CREATE OR REPLACE TABLE t ("+test.columns+") "+test.options)
-		got, left, err := dialect.Translate(defined(t, db, "t"), source.PostgreSQL)
+		got, left, err := dialect.Translate(defined(t, db, "t"), source.PostgreSQL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestClauses(t *testing.T) {
 	if len(d.Lacks) != 1 || d.Lacks[0] != `the trigger "up"` {
 		t.Errorf("the definition lacks %q", d.Lacks)
 	}
-	if _, left, err := dialect.Translate(d, source.MySQL); err != nil || len(left) != 1 {
+	if _, left, err := dialect.Translate(d, source.MySQL, nil); err != nil || len(left) != 1 {
 		t.Errorf("in the same system, left out is %q, and the error %v", left, err)
 	}
 }

@@ -41,10 +41,17 @@ func (s *session) named(ctx context.Context, name string, d *source.Definition) 
 	return &named, nil
 }
 
+// translate translates a definition of another system that has its name and schema here.
+func translate(named *source.Definition, f sink.Filling) (*source.Definition, []string, error) {
+	there := *named
+	there.Schema = f.Create.Schema
+	return dialect.TranslateInto(named.Schema, &there, source.PostgreSQL, f.Related)
+}
+
 // findNew plans a table that is to be made. If there is one of its name, which is empty and fits, or of which the
 // ledger has parts, that one is filled.
 func (s *session) findNew(ctx context.Context, name string, p *plan) (err error) {
-	d := p.Create
+	f, d := p.Filling, p.Create
 	isOwn := d.Dialect == source.PostgreSQL
 	if !isOwn {
 		if d, err = s.named(ctx, name, d); err != nil {
@@ -69,12 +76,12 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 		p.omitted = d.Lacks
 		err = sink.CheckStatements(d)
 	default:
-		if p.Create, p.omitted, err = dialect.Translate(d, source.PostgreSQL); err == nil {
+		if p.Create, p.omitted, err = translate(d, f); err == nil {
 			p.target, err = made(name, p.Create)
 		}
 	}
 	if err == nil && !isOwn {
-		d, _, err = dialect.Translate(d, source.PostgreSQL)
+		d, _, err = translate(d, f)
 	}
 	p.later = sink.Later(d)
 	return err
@@ -365,7 +372,7 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 		if err != nil {
 			return err
 		}
-		if d, _, err = dialect.Translate(named, source.PostgreSQL); err != nil {
+		if d, _, err = translate(named, f); err != nil {
 			return err
 		}
 		name = named.Schema + "." + named.Name

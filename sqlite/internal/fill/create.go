@@ -43,7 +43,7 @@ func (t *table) resolveNew(name string) error {
 	}
 	t.omitted = d.Lacks
 	if !isOwn {
-		if d, t.omitted, err = dialect.Translate(d, source.SQLite); err != nil {
+		if d, t.omitted, err = dialect.Translate(d, source.SQLite, t.filling.Related); err != nil {
 			return err
 		}
 		t.filling.Create = d
