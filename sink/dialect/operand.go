@@ -68,10 +68,13 @@ func (c *checking) operand() (o operand, err error) {
 		return o, errNotPortable
 	}
 	defer func() { c.depth-- }()
+	isMySQL := c.t.from.Dialect.Family() == source.MySQL
 	minus := c.takes("-")
 	switch next := c.next(); {
 	case next.kind == numberToken:
 		o = literalOperand(next.value)
+	case next.kind == textToken && isMySQL && strings.ContainsAny(next.value, "?\uFFFD"):
+		err = errNotPortable // the server prints such a character for each that UTF-8 does not have
 	case next.kind == textToken:
 		o = operand{sql: text(next.value), kind: textOperand}
 	case next.kind == signToken && next.value == "(":

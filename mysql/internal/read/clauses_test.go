@@ -31,12 +31,14 @@ var clauses = []struct{ columns, options, left string }{
 	{"i int COMMENT 'a CHECK (b)'", "", ""},
 	{
 		"i datetime(3) DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3) COMMENT 'x'", "",
-		`ON UPDATE current_timestamp(3) of column "i"; the default current_timestamp(3) of column "i"`,
+		`ON UPDATE current_timestamp(3) of column "i"`,
 	},
 	{"i int DEFAULT nextval(sq)", "", "the default nextval(`DATABASE`.`sq`) of column \"i\""},
 	{"i int DEFAULT (1 + 1)", "", `the default (1 + 1) of column "i"`},
 	{"i int CHECK (i > 0 AND i <> ')')", "", "CHECK (`i` > 0 and `i` <> ')') of column \"i\""},
-	{"i int, CONSTRAINT small CHECK (i < 3)", "", `the check "small"`},
+	{"i int, CONSTRAINT small CHECK (i < 3)", "", ""},
+	{"i int, CONSTRAINT odd CHECK (i % 2 = 1)", "", `the check "odd"`},
+	{"s varchar(9), CONSTRAINT x CHECK (s IN ('a', '?'))", "COLLATE=utf8mb4_nopad_bin", `the check "x"`},
 	{"i longtext CHECK (json_valid(i))", "COLLATE=utf8mb4_nopad_bin", "CHECK (json_valid(`i`)) of column \"i\""},
 	{"i int, j int AS (i + 1) STORED COMMENT 'x'", "", `the generated column "j"`},
 	{"i int, j int AS (i + 1) VIRTUAL INVISIBLE", "", `the generated column "j"`},
@@ -46,7 +48,7 @@ var clauses = []struct{ columns, options, left string }{
 	{"i int, KEY k (i) COMMENT 'x'", "", `the index "k"`},
 	{"i int, KEY k (i) IGNORED", "", `the index "k"`},
 	{"i text, FULLTEXT KEY k (i)", "COLLATE=utf8mb4_nopad_bin", `the index "k"`},
-	{"i int, CONSTRAINT f FOREIGN KEY (i) REFERENCES p (i), KEY f (i)", "", `the foreign key "f"`},
+	{"i int, CONSTRAINT f FOREIGN KEY (i) REFERENCES p (i), KEY f (i)", "", ""},
 	{"i int", "WITH SYSTEM VERSIONING", "WITH SYSTEM VERSIONING; the history of its rows"},
 	{
 		"i int, j int WITHOUT SYSTEM VERSIONING", "WITH SYSTEM VERSIONING",
@@ -77,7 +79,7 @@ var clauses = []struct{ columns, options, left string }{
 	},
 	{
 		"e enum('a', x'98') CHARACTER SET cp1251 COLLATE cp1251_bin", "",
-		`the values of enum('a','?') of column "e"; the collation cp1251_bin of column "e"; ` +
+		`the collation cp1251_bin of column "e"; the values of enum('a','?') of column "e"; ` +
 			`what each ? in the definition of column "e" is in the character set cp1251`,
 	},
 }
