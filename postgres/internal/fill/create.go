@@ -51,9 +51,11 @@ func translate(named *source.Definition, f sink.Filling) (*source.Definition, []
 // findNew plans a table that is to be made. If there is one of its name, which is empty and fits, or of which the
 // ledger has parts, that one is filled.
 func (s *session) findNew(ctx context.Context, name string, p *plan) (err error) {
-	f, d := p.Filling, p.Create
+	d, left := p.Create, p.Create.Lacks
 	isOwn := d.Dialect == source.PostgreSQL
+	var untranslated error
 	if !isOwn {
+		f := p.Filling
 		if d, err = s.named(ctx, name, d); err != nil {
 			return err
 		}
@@ -62,6 +64,11 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 			if err := dialect.CheckTable(source.PostgreSQL, part); err != nil {
 				return fmt.Errorf("postgres: %w", err)
 			}
+		}
+		if made, omitted, err := translate(d, f); err == nil {
+			d, left = made, omitted
+		} else {
+			untranslated = err
 		}
 	}
 	if p.target, err = made(name, d); err != nil {
@@ -73,17 +80,14 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 	case exists:
 		err = s.findExisting(ctx, p)
 	case isOwn:
-		p.omitted = d.Lacks
+		p.omitted = left
 		err = sink.CheckStatements(d)
 	default:
-		if p.Create, p.omitted, err = translate(d, f); err == nil {
-			p.target, err = made(name, p.Create)
-		}
+		p.Create, p.omitted, err = d, left, untranslated
 	}
-	if err == nil && !isOwn {
-		d, _, err = translate(d, f)
+	if untranslated == nil {
+		p.later = sink.Later(d)
 	}
-	p.later = sink.Later(d)
 	return err
 }
 
@@ -373,7 +377,7 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 			return err
 		}
 		if d, _, err = translate(named, f); err != nil {
-			return err
+			return nil // it was filled as it was there, and gets no keys
 		}
 		name = named.Schema + "." + named.Name
 	}
