@@ -116,8 +116,9 @@ type Untold interface {
 
 // Column is the name and the type of a column.
 type Column struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"` // the database's name for it, such as "numeric(10,2)"; "" if not known
+	Name    string `json:"name"`
+	Type    string `json:"type,omitempty"`   // the database's name for it, such as "numeric(10,2)"; "" if not known
+	Logical Type   `json:"logical,omitzero"` // what the values are
 }
 
 // Kind is the meaning of the bytes of a value. Values of one column may differ in kind, as in SQLite.

@@ -137,7 +137,7 @@ func (o *options) newPlannedTable(name, file string, e *export.Estimate, err err
 		t.Readers = min(o.shared.workers, t.Parts)
 	}
 	for _, column := range e.Columns {
-		t.Columns = append(t.Columns, plannedColumn(column))
+		t.Columns = append(t.Columns, plannedColumn{Name: column.Name, Type: column.Type})
 	}
 	if e.Indivisible != nil {
 		t.Reason = e.Indivisible.Reason
