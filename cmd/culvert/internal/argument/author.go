@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -32,22 +31,10 @@ func (f *AuthorFlags) Add(cmd *cobra.Command, does string) {
 func (f *AuthorFlags) Given() bool { return len(f.from) > 0 }
 
 // Read reads the files that the flags name. It comes before the other methods.
-func (f *AuthorFlags) Read(ctx context.Context, a *command.App) error {
-	for _, value := range f.from {
-		switch {
-		case value == anyone:
-		case IsFingerprint(value):
-			f.authors = append(f.authors, strings.ToLower(value))
-		default:
-			all, err := a.KeyReader(ctx, &command.PassphraseFlags{}).Fingerprints(value)
-			if err != nil {
-				return command.WithHint(command.About("--from", err),
-					"it is a fingerprint of 52 characters, a file of them, or anyone: culvert help authors")
-			}
-			f.authors = append(f.authors, all...)
-		}
-	}
-	return nil
+func (f *AuthorFlags) Read(ctx context.Context, a *command.App) (err error) {
+	named := slices.DeleteFunc(slices.Clone(f.from), func(value string) bool { return value == anyone })
+	f.authors, err = Fingerprints(a.KeyReader(ctx, &command.PassphraseFlags{}), "--from", named)
+	return command.WithHint(err, "culvert help authors")
 }
 
 // RefuseFile refuses the flags for what is not the directory of an export.

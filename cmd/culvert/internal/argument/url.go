@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"culvert/cmd/culvert/internal/command"
-	"culvert/internal/fingerprint"
 )
 
 // IsURL reports whether an argument names a file of a server or of a bucket.
@@ -114,10 +113,4 @@ func ParseURL(text string) (*URL, error) {
 		return nil, command.WithHint(command.Usagef("%q is not a path on the server", u.Path), form)
 	}
 	return u, nil
-}
-
-// IsFingerprint reports whether a text is a fingerprint.
-func IsFingerprint(text string) bool {
-	_, err := fingerprint.Parse(text)
-	return err == nil
 }

@@ -5,11 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,7 +16,6 @@ import (
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/fileservice/server"
-	"culvert/internal/fingerprint"
 	"culvert/secureconn"
 )
 
@@ -135,32 +131,7 @@ func (o *options) allowed(ctx context.Context, a *command.App, own string) ([]st
 			"culvert keygen, on the other machine, prints its fingerprint; give it here: --allow FINGERPRINT",
 			"for others with this same identity: --allow "+own)
 	}
-	reader := a.KeyReader(ctx, &o.PassphraseFlags)
-	var fingerprints []string
-	for _, value := range o.allow {
-		if parsed, err := fingerprint.Parse(value); err == nil {
-			fingerprints = append(fingerprints, parsed.String())
-			continue
-		}
-		more, err := reader.Fingerprints(value)
-		switch {
-		case errors.Is(err, os.ErrNotExist) && strings.HasPrefix(value, "age1"):
-			return nil, command.WithHint(command.Usagef("--allow: %q is a recipient, to which files are encrypted",
-				value),
-				"give the fingerprint, which culvert keygen prints below it")
-		case errors.Is(err, os.ErrNotExist):
-			return nil, command.WithHint(command.Usagef("--allow: %q is neither a fingerprint nor a file", value),
-				"a fingerprint has 52 characters from a to z and 2 to 7; culvert keygen prints one's own")
-		case command.Is[*fs.PathError](err):
-			return nil, err
-		case err != nil:
-			return nil, command.WithHint(err,
-				"write a fingerprint at the beginning of each line; culvert keygen prints that of its machine")
-		}
-		fingerprints = append(fingerprints, more...)
-	}
-	slices.Sort(fingerprints)
-	return slices.Compact(fingerprints), nil
+	return argument.Fingerprints(a.KeyReader(ctx, &o.PassphraseFlags), "--allow", o.allow)
 }
 
 // serving is one run of culvert serve.
