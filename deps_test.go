@@ -26,7 +26,7 @@ const (
 var floors = [][]string{
 	{
 		"bytebuf", "internal/crc", "internal/disk", "internal/fingerprint", "internal/grace", "internal/lazyregexp",
-		"internal/ordered", "internal/publish", "internal/recent", "internal/readahead", "internal/rowsum",
+		"internal/namepattern", "internal/ordered", "internal/publish", "internal/recent", "internal/readahead", "internal/rowsum",
 		"internal/strictio",
 	},
 	{"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile", "internal/typename"},
@@ -35,7 +35,7 @@ var floors = [][]string{
 	{"export"},
 	{"fileservice", "fusefs", "internal/plainfs", "load", "workers"},
 	{roof + "ui", roof + "help"},
-	{roof + "command", roof + "argument", roof + "database"},
+	{roof + "command", roof + "argument", roof + "database", roof + "jobfile"},
 	{roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export"},
 	{roof + "cli", program},
 }
@@ -85,6 +85,7 @@ var dependencies = []struct {
 	{"github.com/aws/smithy-go", []string{"place/bucket"}},
 	{"github.com/cespare/xxhash/v2", []string{"internal/compress/internal/zstdenc"}},
 	{"github.com/go-sql-driver/mysql", []string{"mysql/internal/wire"}},
+	{"github.com/goccy/go-yaml", []string{program}},
 	{"github.com/hanwen/go-fuse/v2", []string{"fusefs"}},
 	{"github.com/jackc/pgx/v5", []string{
 		"postgres/internal/wire", "postgres/internal/pgdump", "postgres/internal/fill", "postgres/internal/read",
