@@ -73,6 +73,10 @@ type Definition struct {
 	// Create is the statement that makes the table, as the database prints it: with its constraints, and in MySQL and
 	// MariaDB with its indexes. PostgreSQL prints none, but its columns, constraints and indexes are complete.
 	Create string `json:"create,omitempty"`
+
+	// After are statements that complete a table that has its rows, such as triggers that stand for clauses of another
+	// system. Only package culvert/sink/dialect writes them, so JSON never has any.
+	After []string `json:"-"`
 }
 
 // Dialect is the SQL of a database system.

@@ -158,7 +158,8 @@ func TestTypesAsChecks(t *testing.T) {
 		"enum('a','it''s')":       `CHECK ("c" IN ('a', 'it''s'))`,
 		`enum('a\\b')`:            "",
 		"enum('an unsigned int')": `CHECK ("c" IN ('an unsigned int'))`,
-		"set('a','b')":            "",
+		"set('a','it''s')":        `CHECK (string_to_array("c", ',') <@ ARRAY['a', 'it''s']::text[])`,
+		`set('a\\b')`:             "",
 		"int(11)":                 "",
 	} {
 		d := &source.Definition{

@@ -112,29 +112,46 @@ func (t *translation) checksOf(c source.ColumnDefinition, made string) {
 		if sql := t.valuesOf(c); sql != "" {
 			add(sql)
 		} else {
-			t.leave("the values of %s of column %q", c.Type, c.Name)
+			t.leave("the values of %s of column %q", sink.Shorten(c.Type), c.Name)
 		}
 	}
 	for _, clause := range c.Others {
-		if !t.check("", clause) {
+		if !t.onUpdate(c, clause, made) && !t.check("", clause) {
 			t.leave("%s of column %q", sink.Shorten(clause), c.Name)
 		}
 	}
 }
 
-// valuesOf writes that a column has one of the values of its ENUM, or nothing if it is another type.
+// valuesOf writes that a column has one of the values of its ENUM, or some of its SET, or nothing if a value has what a
+// text does not have in all systems.
 func (t *translation) valuesOf(c source.ColumnDefinition) string {
-	values, is := strings.CutPrefix(c.Type, "enum")
-	tokens, ok := scan(values)
+	kind, list, _ := strings.Cut(c.Type, "(")
+	tokens, ok := scan(strings.TrimSuffix(list, ")"))
+	if !ok {
+		return ""
+	}
 	in := &checking{t: t, reader: reader{tokens}}
-	if !is || !ok || !in.takes("(") {
-		return ""
+	var values []string
+	for done := false; !done; done = in.peek().kind == noToken {
+		one, err := in.operand()
+		if err != nil || !one.isText() || in.peek().kind != noToken && !in.takes(",") {
+			return ""
+		}
+		values = append(values, one.sql)
 	}
-	sql, err := in.list(operand{sql: quote(t.to, c.Name), kind: textOperand}, "IN", ")")
-	if err != nil {
-		return ""
+	name := quote(t.to, c.Name)
+	switch {
+	case kind == "enum":
+		return name + " IN (" + strings.Join(values, ", ") + ")"
+	case t.to.Family() == source.PostgreSQL:
+		return "string_to_array(" + name + ", ',') <@ ARRAY[" + strings.Join(values, ", ") + "]::text[]"
 	}
-	return strings.TrimSuffix(strings.TrimPrefix(sql, "("), ")")
+	// SQLite has no lists, so each value is taken out of the text, and nothing may remain.
+	rest := "',' || " + name + " || ','"
+	for _, value := range values {
+		rest = "replace(" + rest + ", ',' || " + value + " || ',', ',')"
+	}
+	return name + " = '' OR " + rest + " = ','"
 }
 
 // checking is a check that is being translated.

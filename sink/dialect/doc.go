@@ -129,8 +129,11 @@
 //   - checks that compare numbers, ask whether texts are equal, count the characters of a text, or are about NULL,
 //     combined by AND, OR and NOT. Whether texts are equal is left to the other system only if no collation decides it,
 //     and not to MySQL, whose collation ignores spaces at the end
-//   - UNSIGNED and the values of ENUM, as checks. MySQL and MariaDB have no checks of columns that they number or
-//     that a foreign key changes
+//   - UNSIGNED, and the values of ENUM and SET, as checks. MySQL and MariaDB have no checks of columns that they number
+//     or that a foreign key changes
+//   - ON UPDATE CURRENT_TIMESTAMP of a column, as a trigger: when an UPDATE changes another value of the row and leaves
+//     this one as it is, which a statement also does that sets it to the value that it has. In PostgreSQL, the trigger
+//     calls a function of the schema that is named after the table; DROP TABLE leaves it
 //   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
 //     number, if the other system can number the rows in that column. It becomes a bigint, even if it is a bigint
 //     unsigned, unless that has come to numbers that a bigint cannot hold
@@ -145,6 +148,6 @@
 // letter case, except in PostgreSQL. An index with such a name gets another one.
 //
 // Translate returns what is left out, by its name: other defaults, checks, indexes, collations and comments, generated
-// columns, foreign keys that say more, the values of SET, each other clause that the source has found, such as
-// PARTITION BY or ON UPDATE, and what the definition lacks.
+// columns, foreign keys that say more, each other clause that the source has found, such as PARTITION BY, and what the
+// definition lacks.
 package dialect

@@ -67,6 +67,7 @@ func TranslateInto(
 	}
 	t.numbering()
 	t.rest()
+	t.triggers()
 	switch to.Family() {
 	case source.SQLite:
 		t.result.Create = t.sqlite()
@@ -94,6 +95,7 @@ type translation struct {
 	related      map[sink.TableName]sink.Related
 	short        map[string]int      // columns that get a limit, in characters
 	checked      map[string][]string // the columns of each check
+	updated      []updated
 }
 
 func (t *translation) leave(format string, args ...any) {

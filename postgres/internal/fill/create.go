@@ -246,7 +246,7 @@ func afterSQL(t *target, d *source.Definition) []string {
 			statements = append(statements, "COMMENT ON COLUMN "+t.sql+"."+quote(c.Name)+" IS "+literal(c.Comment))
 		}
 	}
-	return statements
+	return append(statements, d.After...)
 }
 
 // numberedSQL continues the numbers of a column whose sequence the server has named.

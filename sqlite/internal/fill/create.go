@@ -87,7 +87,7 @@ func (t *table) after() (steps []string) {
 			"INSERT INTO main.sqlite_sequence (name, seq) SELECT "+name+", "+last+
 				" WHERE NOT EXISTS (SELECT 1 FROM main.sqlite_sequence WHERE name = "+name+")")
 	}
-	return steps
+	return append(steps, d.After...)
 }
 
 // run runs a single statement, which cannot have a second one in it.
