@@ -174,7 +174,13 @@ func (o *output) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(o.Pla
 func (o *output) ReadLink(name string) (string, error) { return fs.ReadLink(o.Place, name) }
 
 func (o *output) file(f place.File, err error) (place.File, error) {
-	return &outputFile{f, o.at}, o.at.Explain(err)
+	if err != nil {
+		return nil, o.at.Explain(err)
+	}
+	if grouped, is := f.(place.Grouped); is {
+		return &groupedFile{outputFile{f, o.at}, grouped}, nil
+	}
+	return &outputFile{f, o.at}, nil
 }
 
 type outputFile struct {
@@ -188,3 +194,24 @@ func (f *outputFile) Write(p []byte) (int, error) {
 }
 
 func (f *outputFile) Commit() error { return f.at.Explain(f.File.Commit()) }
+
+// groupedFile is an outputFile that is committed together with others.
+type groupedFile struct {
+	outputFile
+	grouped place.Grouped
+}
+
+func (f *groupedFile) CommitAll(files []place.File) []error {
+	inner := make([]place.File, len(files))
+	for i, file := range files {
+		inner[i] = file
+		if one, is := file.(*groupedFile); is {
+			inner[i] = one.File
+		}
+	}
+	errs := f.grouped.CommitAll(inner)
+	for i, err := range errs {
+		errs[i] = f.at.Explain(err)
+	}
+	return errs
+}

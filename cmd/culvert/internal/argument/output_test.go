@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"culvert/cmd/culvert/internal/command"
+	"culvert/place"
 )
 
 // TestTakenNames has errors that say the same to programs as those of the place.
@@ -98,5 +99,49 @@ func TestPrintable(t *testing.T) {
 				t.Error("the hint is missing")
 			}
 		})
+	}
+}
+
+// TestCommittedTogether has files of a directory share their syncs as the place offers it, and explains each error.
+func TestCommittedTogether(t *testing.T) {
+	dir := t.TempDir()
+	_, l, err := Locate(t.Context(), &command.App{}, dir, &PlaceFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := l.Close(nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	to, err := l.Directory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := make([]place.File, 3)
+	for i := range files {
+		if files[i], err = to.Create(t.Context(), fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(files[i], "rows"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	grouped, is := files[0].(place.Grouped)
+	if !is {
+		t.Fatal("files of a directory are committed one by one")
+	}
+	errs := grouped.CommitAll(files)
+	if want := fmt.Sprintf("output %q exists", filepath.Join(dir, "1")); errs[0] != nil || errs[2] != nil ||
+		!errors.Is(errs[1], fs.ErrExist) || errs[1].Error() != want {
+		t.Errorf("%v, want %s for one of them", errs, want)
+	}
+	for i, size := range []int{4, 0, 4} {
+		if content, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(i))); len(content) != size || err != nil {
+			t.Errorf("file %d: %q, %v", i, content, err)
+		}
 	}
 }
