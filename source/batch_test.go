@@ -159,8 +159,40 @@ func (m *batchModel) compare(t *testing.T) {
 			t.Fatalf("row %d has %d bytes, want %d", r, got, size-before)
 		}
 	}
+	m.compareCopy(t)
 	if m.batch.Size() != size || m.batch.TextSize() != size+binary {
 		t.Fatalf("size is %d, of the text %d, want %d and %d", m.batch.Size(), m.batch.TextSize(), size, size+binary)
+	}
+}
+
+// compareCopy copies each row that is not lent into another batch, in two pieces.
+func (m *batchModel) compareCopy(t *testing.T) {
+	t.Helper()
+	var copied source.Batch
+	copied.Reset(m.columns)
+	rows := len(m.rows)
+	if m.batch.HasLent() {
+		rows--
+	}
+	for r := range rows {
+		middle := r % (m.columns + 1)
+		copied.AppendFrom(&m.batch, r, 0, middle)
+		copied.AppendFrom(&m.batch, r, middle, m.columns)
+		copied.EndRow()
+	}
+	size := 0
+	for r, row := range m.rows[:rows] {
+		for c, want := range row {
+			if kind, value := copied.Value(r, c); kind != want.kind || string(value) != want.text {
+				t.Fatalf("copy of row %d, column %d: got %v %q, want %v %q", r, c, kind, value, want.kind, want.text)
+			}
+			if size += len(want.text); want.kind == source.Bytes {
+				size += len(want.text)
+			}
+		}
+	}
+	if copied.TextSize() != size {
+		t.Fatalf("the copy has text of %d bytes, want %d", copied.TextSize(), size)
 	}
 }
 
