@@ -1,0 +1,253 @@
+package mask
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"culvert/source"
+)
+
+// Table is what Check has to know of a table.
+type Table struct {
+	Name       string             // as in the Policy
+	Columns    []source.Column    // that are read
+	Definition *source.Definition // nil if it is not known
+}
+
+// Check finds rules that would break a table: that do not fit the type of their column, that make a unique column lose
+// its uniqueness, that put NULL where there must be none, or that differ from those of the columns that a foreign key
+// connects. The error names the table and the column. It also returns notices for people: what cannot be checked, such
+// as conditions about columns that are masked.
+func (p *Policy) Check(tables []Table) (notices []string, err error) {
+	if p.IsZero() {
+		return nil, nil
+	}
+	for _, t := range tables {
+		if len(p.Of(t.Name)) == 0 {
+			continue
+		}
+		if _, err := p.Masker(t.Name, t.Columns); err != nil {
+			return nil, err
+		}
+		if t.Definition == nil {
+			continue
+		}
+		some, err := p.checkDefinition(t)
+		if err != nil {
+			return nil, fmt.Errorf("mask: table %q: %w", t.Name, err)
+		}
+		notices = append(notices, some...)
+	}
+	return notices, p.checkReferences(tables)
+}
+
+func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
+	rules := p.Of(t.Name)
+	for _, c := range t.Definition.Columns {
+		switch rule := rules[c.Name]; {
+		case rule.name == "null" && c.NotNull:
+			return nil, fmt.Errorf("column %q must not be NULL: use fixed or drop", c.Name)
+		case c.Generated == "" || !rule.IsZero():
+			continue
+		}
+		from := mentioned(c.Expression, rules)
+		if from == "" {
+			continue
+		}
+		if _, read := column(t.Columns, c.Name); read {
+			return nil, fmt.Errorf("column %q is computed from the column %q, which is masked: mask it too, or drop it",
+				c.Name, from)
+		}
+		notices = append(notices, fmt.Sprintf("table %q: the column %q is computed from the column %q, which is masked",
+			t.Name, c.Name, from))
+	}
+	for _, key := range t.Definition.Constraints {
+		switch key.Kind {
+		case source.PrimaryKey, source.Unique:
+			err = p.checkUnique(t, key.Columns)
+		case source.Check, source.Exclude:
+			if about := mentioned(key.Definition, rules); about != "" {
+				notices = append(notices,
+					fmt.Sprintf("table %q: the constraint %q is about the column %q, which is masked: "+
+						"the values may not meet it", t.Name, key.Name, about))
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, index := range t.Definition.Indexes {
+		if !index.Unique {
+			continue
+		}
+		if len(index.Columns) > 0 {
+			err = p.checkUnique(t, index.Columns)
+		} else if about := mentioned(index.Definition, rules); about != "" {
+			notices = append(notices,
+				fmt.Sprintf("table %q: the unique index %q is about the column %q, which is masked: "+
+					"the values may be equal for it", t.Name, index.Name, about))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return notices, nil
+}
+
+// column returns the column with a name.
+func column(columns []source.Column, name string) (source.Column, bool) {
+	i := slices.IndexFunc(columns, func(c source.Column) bool { return c.Name == name })
+	if i < 0 {
+		return source.Column{}, false
+	}
+	return columns[i], true
+}
+
+// checkUnique finds columns of a key whose values could become equal.
+func (p *Policy) checkUnique(t Table, key []string) error {
+	for _, name := range key {
+		rule := p.Of(t.Name)[name]
+		c, read := column(t.Columns, name)
+		if rule.IsZero() || rule.IsDrop() || !read {
+			continue
+		}
+		about := fmt.Sprintf("column %q is unique", name)
+		if len(key) > 1 {
+			about = fmt.Sprintf("column %q is one of the unique columns %s", name, strings.Join(key, ", "))
+		}
+		length := c.Logical.Length
+		switch {
+		case !rule.IsInjective():
+			return fmt.Errorf("%s, and the rule %s may make values equal: use hash, email, digits or text", about, rule)
+		case rule.name == "hash" && isText(c.Logical) && length > 0 && length < uniqueSize:
+			return fmt.Errorf("%s and has %d characters, and the rule hash needs %d to keep values different: use text",
+				about, length, uniqueSize)
+		}
+	}
+	return nil
+}
+
+// mentioned returns a masked column whose name is in an expression, or "".
+func mentioned(expression string, rules Rules) string {
+	names := make([]string, 0, len(rules))
+	for name, rule := range rules {
+		if !rule.IsDrop() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for rest := expression; ; {
+			at := strings.Index(rest, name)
+			if at < 0 {
+				break
+			}
+			after := rest[at+len(name):]
+			if !endsInWord(rest[:at]) && !beginsWithWord(after) {
+				return name
+			}
+			rest = after
+		}
+	}
+	return ""
+}
+
+func isWord(b byte) bool {
+	return b == '_' || b >= 0x80 || isDigit(b) || 'a' <= b|0x20 && b|0x20 <= 'z'
+}
+
+func endsInWord(text string) bool     { return text != "" && isWord(text[len(text)-1]) }
+func beginsWithWord(text string) bool { return text != "" && isWord(text[0]) }
+
+// checkReferences finds foreign keys whose columns would no longer have the values to which they refer.
+func (p *Policy) checkReferences(tables []Table) error {
+	type place struct{ schema, table string }
+	known := map[place]Table{}
+	for _, t := range tables {
+		if t.Definition != nil {
+			known[place{t.Definition.Schema, t.Definition.Name}] = t
+		}
+	}
+	for _, t := range tables {
+		if t.Definition == nil {
+			continue
+		}
+		for _, c := range t.Definition.Constraints {
+			r, is := parseReference(c.Definition)
+			if c.Kind != source.ForeignKey || !is {
+				continue
+			}
+			if r.schema == "" {
+				r.schema = t.Definition.Schema
+			}
+			parent, exported := known[place{r.schema, r.table}]
+			if !exported {
+				continue
+			}
+			if len(r.parents) == 0 {
+				r.parents = parent.Definition.PrimaryKey()
+			}
+			for i, name := range r.columns {
+				if i >= len(r.parents) {
+					break
+				}
+				if err := p.checkReference(t, name, parent, r.parents[i]); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkReference compares what becomes of two columns that must have the same values.
+func (p *Policy) checkReference(child Table, name string, parent Table, parentName string) error {
+	one, other := p.Of(child.Name)[name], p.Of(parent.Name)[parentName]
+	c, read := column(child.Columns, name)
+	d, parentRead := column(parent.Columns, parentName)
+	if !read || !parentRead || one.IsDrop() || other.IsDrop() {
+		return nil
+	}
+	if !one.Equal(other) {
+		return fmt.Errorf("mask: table %q: column %q has %s, but it refers to the column %q of the table %q, which has "+
+			"%s: "+
+			"both need the same", child.Name, name, named(one), parentName, parent.Name, named(other))
+	}
+	if !one.IsZero() && !agree(one, c, d) {
+		return fmt.Errorf("mask: table %q: column %q (%s) refers to the column %q of the table %q (%s), and the "+
+			"rule %s makes "+
+			"other values of this type: use another rule for both", child.Name, name, c.Type, parentName, parent.Name,
+			d.Type, one)
+	}
+	return nil
+}
+
+func named(r Rule) string {
+	if r.IsZero() {
+		return "no rule"
+	}
+	return "the rule " + r.String()
+}
+
+// agree reports whether a rule makes the same of equal values of two columns.
+func agree(r Rule, c, d source.Column) bool {
+	if r.name == "hash" && isText(c.Logical) && isText(d.Logical) {
+		size := func(c source.Column) int {
+			if c.Logical.Length == 0 {
+				return hashSize
+			}
+			return min(hashSize, c.Logical.Length)
+		}
+		return size(c) == size(d)
+	}
+	if r.name != "hash" && r.name != "digits" || isText(c.Logical) != isText(d.Logical) {
+		return true
+	}
+	for i, tier := range tiersOf(c) {
+		if others := tiersOf(d); i < len(others) && others[i] != tier {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,178 @@
+package mask
+
+import (
+	"encoding/binary"
+
+	"culvert/source"
+)
+
+// day is a day of the Gregorian calendar, as databases print it, and what follows it in a text.
+type day struct {
+	year        int
+	month, date int
+	digits      int    // of the year
+	rest        []byte // such as a time of day
+}
+
+// parseDay reads a text that begins with a day.
+func parseDay(text []byte) (d day, is bool) {
+	for d.digits < len(text) && isDigit(text[d.digits]) {
+		if d.digits == 7 {
+			return d, false
+		}
+		d.year = d.year*10 + int(text[d.digits]-'0')
+		d.digits++
+	}
+	rest := text[d.digits:]
+	if d.digits < 4 || len(rest) < 6 || rest[0] != '-' || rest[3] != '-' ||
+		!isDigit(rest[1]) || !isDigit(rest[2]) || !isDigit(rest[4]) || !isDigit(rest[5]) {
+		return d, false
+	}
+	d.month, d.date = int(rest[1]-'0')*10+int(rest[2]-'0'), int(rest[4]-'0')*10+int(rest[5]-'0')
+	d.rest = rest[6:]
+	return d, d.month <= 12 && d.date <= 31
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// append appends the day, without what follows it.
+func (d *day) append(dst []byte) []byte {
+	dst = appendDigits(dst, d.year, d.digits)
+	dst = appendDigits(append(dst, '-'), d.month, 2)
+	return appendDigits(append(dst, '-'), d.date, 2)
+}
+
+// appendDigits appends a number with so many digits at least.
+func appendDigits(dst []byte, n, digits int) []byte {
+	for power, i := 10, 1; i < digits; i++ {
+		if n < power {
+			for range digits - i {
+				dst = append(dst, '0')
+			}
+			break
+		}
+		power *= 10
+	}
+	return appendInt(dst, uint64(n))
+}
+
+// number returns the days since 0000-03-01, and set is the inverse: "chrono-Compatible Low-Level Date Algorithms" by
+// Howard Hinnant, days_from_civil and civil_from_days, for years that are not negative.
+func (d *day) number() int {
+	year, month := d.year, d.month
+	if month <= 2 {
+		year, month = year-1, month+12
+	}
+	return year*365 + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + d.date - 1
+}
+
+func (d *day) set(number int) {
+	era := number / 146097
+	ofEra := number - era*146097
+	yearOfEra := (ofEra - ofEra/1460 + ofEra/36524 - ofEra/146096) / 365
+	ofYear := ofEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
+	month := (5*ofYear + 2) / 153
+	d.year, d.month, d.date = yearOfEra+era*400, month+3, ofYear-(153*month+2)/5+1
+	if d.month > 12 {
+		d.month, d.year = d.month-12, d.year+1
+	}
+}
+
+// isNoDay reports whether a text stands for no day: it tells nothing, and stays.
+func isNoDay(text []byte) bool {
+	return len(text) == 0 || string(text) == "infinity" || string(text) == "-infinity" ||
+		len(text) >= 10 && string(text[:10]) == "0000-00-00"
+}
+
+// firstDay and lastDay are the usual ones: a day of these is permuted among them, and others among the others.
+var (
+	firstDay = (&day{year: 1900, month: 1, date: 1}).number()
+	lastDay  = (&day{year: 2099, month: 12, date: 31}).number()
+	maxDay   = (&day{year: 9999, month: 12, date: 31}).number()
+	minDay   = (&day{year: 1, month: 1, date: 1}).number()
+)
+
+type days struct{ numbers *permuter }
+
+func newDays(numbers *permuter) days { return days{numbers} }
+
+// permute masks a day by another one.
+func (p days) permute(dst, value []byte) ([]byte, error) {
+	if isNoDay(value) {
+		return append(dst, value...), nil
+	}
+	d, is := parseDay(value)
+	if !is || len(d.rest) > 0 || d.year == 0 || d.year > 9999 || d.month == 0 || d.date == 0 {
+		return dst, errNotDate
+	}
+	n := d.number()
+	if firstDay <= n && n <= lastDay {
+		n = firstDay + int(p.numbers.number(uint64(n-firstDay), uint64(lastDay-firstDay+1)))
+	} else {
+		for {
+			n = minDay + int(p.numbers.number(uint64(n-minDay), uint64(maxDay-minDay+1)))
+			if n < firstDay || n > lastDay {
+				break
+			}
+		}
+	}
+	d.set(n)
+	return d.append(dst), nil
+}
+
+// newDate makes the day less exact, or another one.
+func (r Rule) newDate(k *Key) masking {
+	shift := newPRF(k, "shift")
+	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+		if kind != source.Text {
+			return kind, dst, errNotDate
+		}
+		if isNoDay(value) {
+			return kind, append(dst, value...), nil
+		}
+		d, is := parseDay(value)
+		if !is {
+			return kind, dst, errNotDate
+		}
+		switch r.part {
+		case "year":
+			d.month, d.date = min(d.month, 1), min(d.date, 1)
+		case "month":
+			d.date = min(d.date, 1)
+		default:
+			if d.month == 0 || d.date == 0 || len(d.rest) > 0 && hasBC(d.rest) {
+				return kind, dst, errNotDate
+			}
+			n, width := d.number(), uint64(2*r.number+1)
+			n += int(binary.LittleEndian.Uint64(shift.of(value[:len(value)-len(d.rest)]))>>16%width) - int(r.number)
+			d.set(min(max(n, minDay), max(maxDay, d.number())))
+			return kind, append(d.append(dst), d.rest...), nil
+		}
+		return kind, appendMidnight(d.append(dst), d.rest), nil
+	}
+}
+
+// hasBC reports whether what follows a day says that it was before the year 1.
+func hasBC(rest []byte) bool { return len(rest) >= 3 && string(rest[len(rest)-3:]) == " BC" }
+
+// appendMidnight appends what follows a day, with a time of day of midnight: a zone and an era stay.
+func appendMidnight(dst, rest []byte) []byte {
+	if len(rest) < 2 || rest[0] != ' ' && rest[0] != 'T' || !isDigit(rest[1]) {
+		return append(dst, rest...)
+	}
+	dst, rest = append(dst, rest[0]), rest[1:]
+	fraction := false
+	for len(rest) > 0 && (isDigit(rest[0]) || rest[0] == ':' || rest[0] == '.') {
+		switch {
+		case rest[0] == '.':
+			fraction = true
+		case fraction:
+		case rest[0] == ':':
+			dst = append(dst, ':')
+		default:
+			dst = append(dst, '0')
+		}
+		rest = rest[1:]
+	}
+	return append(dst, rest...)
+}

@@ -1,0 +1,177 @@
+package mask
+
+import (
+	"slices"
+
+	"culvert/source"
+)
+
+// newDigits masks numbers that people write, such as those of phones, payment cards and accounts. It is the rule text,
+// except that check digits stay right: those of payment cards (ISO/IEC 7812-1, Luhn) and of IBANs (ISO 13616, ISO 7064
+// MOD 97-10). A number that has a right check digit becomes another one that has, and a number that has not does not,
+// so that no two become equal.
+func newDigits(k *Key, c source.Column) masking {
+	shape := newShaper(k)
+	var digits, iban []byte
+	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+		if kind == source.Number {
+			var err error
+			dst, err = hashNumber(dst, value, shape.permuter, tiersOf(c))
+			return kind, dst, err
+		}
+		if kind != source.Text {
+			return kind, dst, errNotText
+		}
+		value, begin := trimmed(c, value), len(dst)
+		if digits = cardDigits(digits[:0], value); len(digits) > 0 {
+			return kind, appendCard(dst, value, digits, shape), nil
+		}
+		if iban = parseIBAN(iban[:0], value); len(iban) > 0 {
+			return kind, appendIBAN(dst, value, iban, shape), nil
+		}
+		// It must not become an IBAN, as one of a hundred that look like one would.
+		dst = shape.append(dst, value)
+		for iban = parseIBAN(iban[:0], dst[begin:]); len(iban) > 0; iban = parseIBAN(iban[:0], dst[begin:]) {
+			again := slices.Clone(dst[begin:])
+			dst = shape.append(dst[:begin], again)
+		}
+		return kind, dst, nil
+	}
+}
+
+const (
+	leastCard = 12
+	mostCard  = 19
+)
+
+// cardDigits appends the digits of a text that may be the number of a card. It returns none if it is something else.
+func cardDigits(digits, text []byte) []byte {
+	for _, b := range text {
+		switch {
+		case isDigit(b):
+			digits = append(digits, b)
+		case b != ' ' && b != '-':
+			return digits[:0]
+		}
+	}
+	if len(digits) < leastCard || len(digits) > mostCard {
+		return digits[:0]
+	}
+	return digits
+}
+
+// luhn returns the check digit that follows digits.
+func luhn(digits []byte) byte {
+	sum := 0
+	for i := range digits {
+		n := int(digits[len(digits)-1-i] - '0')
+		if i%2 == 0 {
+			if n *= 2; n > 9 {
+				n -= 9
+			}
+		}
+		sum += n
+	}
+	return '0' + byte((10-sum%10)%10)
+}
+
+func isLuhn(digits []byte) bool { return luhn(digits[:len(digits)-1]) == digits[len(digits)-1] }
+
+// appendCard appends a number in the layout of the text.
+func appendCard(dst, text, digits []byte, shape *shaper) []byte {
+	if last := len(digits) - 1; isLuhn(digits) {
+		permuteDigits(digits[:last], shape.permuter)
+		digits[last] = luhn(digits[:last])
+	} else {
+		for again := true; again; again = isLuhn(digits) {
+			permuteDigits(digits, shape.permuter)
+		}
+	}
+	next := 0
+	for _, b := range text {
+		if isDigit(b) {
+			b = digits[next]
+			next++
+		}
+		dst = append(dst, b)
+	}
+	return dst
+}
+
+// permuteDigits permutes up to 19 digits.
+func permuteDigits(digits []byte, p *permuter) {
+	n, x := uint64(1), uint64(0)
+	for _, b := range digits {
+		n, x = n*10, x*10+uint64(b-'0')
+	}
+	x = p.number(x, n)
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = '0' + byte(x%10)
+		x /= 10
+	}
+}
+
+const (
+	leastIBAN = 15
+	mostIBAN  = 34
+)
+
+// parseIBAN appends the characters of an IBAN, without spaces. It returns none if the text is none, or its check digits
+// are wrong.
+func parseIBAN(iban, text []byte) []byte {
+	if len(text) < leastIBAN || len(text) > mostIBAN+mostIBAN/4 {
+		return iban[:0]
+	}
+	for _, b := range text {
+		switch {
+		case isDigit(b), 'A' <= b && b <= 'Z':
+			iban = append(iban, b)
+		case b != ' ':
+			return iban[:0]
+		}
+	}
+	if len(iban) < leastIBAN || len(iban) > mostIBAN || isDigit(iban[0]) || isDigit(iban[1]) {
+		return iban[:0]
+	}
+	if tens, ones := checkIBAN(iban); iban[2] != tens || iban[3] != ones {
+		return iban[:0]
+	}
+	return iban
+}
+
+// checkIBAN returns the check digits.
+func checkIBAN(iban []byte) (tens, ones byte) {
+	rest := 0
+	add := func(b byte) {
+		if isDigit(b) {
+			rest = (rest*10 + int(b-'0')) % 97
+		} else {
+			rest = (rest*100 + int(b-'A') + 10) % 97
+		}
+	}
+	for _, b := range iban[4:] {
+		add(b)
+	}
+	add(iban[0])
+	add(iban[1])
+	add('0')
+	add('0')
+	check := 98 - rest
+	return '0' + byte(check/10), '0' + byte(check%10)
+}
+
+// appendIBAN appends an IBAN of the same country, in the layout of the text.
+func appendIBAN(dst, text, iban []byte, shape *shaper) []byte {
+	masked := shape.append(iban[len(iban):], iban[4:])
+	copy(iban[4:], masked)
+	iban[2], iban[3] = checkIBAN(iban)
+	next := 0
+	for _, b := range text {
+		if b != ' ' {
+			b = iban[next]
+			next++
+		}
+		dst = append(dst, b)
+	}
+	return dst
+}

@@ -1,0 +1,174 @@
+package mask
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"sync"
+
+	"culvert/source"
+)
+
+// Masker masks batches of rows with the same columns. It is safe for concurrent use.
+type Masker struct {
+	columns []maskedColumn // in the order of the batch
+	idle    sync.Pool      // of *worker
+}
+
+type maskedColumn struct {
+	name string
+	rule Rule
+	make maker
+}
+
+// maker makes what masks the values of one column, which only one goroutine may use at a time.
+type maker func() masking
+
+// masking appends the masked value to dst. It does not change the value, and is not called for NULL.
+type masking func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error)
+
+// worker is what one goroutine needs.
+type worker struct {
+	masks []masking // by column; nil for those that stay
+	lent  []byte    // masked values of a row that is lent
+	ends  []int
+	kinds []source.Kind
+}
+
+// ValueError reports a value that its rule cannot mask. It does not show the value.
+type ValueError struct {
+	Column string
+	Rule   Rule
+	Row    int64 // of the batch, from 1
+	Err    error
+}
+
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("mask: column %q: the rule %q: %v", e.Column, e.Rule, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ValueError) Unwrap() error { return e.Err }
+
+// NewMasker returns a Masker for rows with these columns, of which each has the rule in its place, or the zero Rule. A
+// column that is dropped must not be among them. The error names the column that does not fit its rule.
+func NewMasker(key *Key, columns []source.Column, rules []Rule) (*Masker, error) {
+	m := &Masker{columns: make([]maskedColumn, len(columns))}
+	for i, column := range columns {
+		one := maskedColumn{name: column.Name, rule: rules[i]}
+		if !one.rule.IsZero() {
+			var err error
+			if one.make, err = one.rule.compile(key, column); err != nil {
+				return nil, fmt.Errorf("mask: column %q: %w", column.Name, err)
+			}
+		}
+		m.columns[i] = one
+	}
+	m.idle.New = func() any { return m.newWorker() }
+	return m, nil
+}
+
+func (m *Masker) newWorker() *worker {
+	w := &worker{masks: make([]masking, len(m.columns))}
+	for i, column := range m.columns {
+		if column.make != nil {
+			w.masks[i] = column.make()
+		}
+	}
+	return w
+}
+
+// Mask resets dst and fills it with the rows of src, masked. It keeps the settings of dst. If src has lent a row, dst
+// lends it too; the row is valid until the next call of Mask, and so is src. The error is a [*ValueError].
+func (m *Masker) Mask(dst, src *source.Batch) error {
+	w := m.idle.Get().(*worker)
+	defer m.idle.Put(w)
+	dst.Reset(len(m.columns))
+	last := src.Rows()
+	if src.HasLent() {
+		last--
+	}
+	for row := range last {
+		if err := m.maskRow(w, dst, src, row); err != nil {
+			return err
+		}
+	}
+	if src.HasLent() {
+		return m.maskLent(w, dst, src, last)
+	}
+	return nil
+}
+
+func (m *Masker) maskRow(w *worker, dst, src *source.Batch, row int) error {
+	for column := 0; column < len(w.masks); {
+		if w.masks[column] == nil {
+			first := column
+			for column < len(w.masks) && w.masks[column] == nil {
+				column++
+			}
+			dst.AppendFrom(src, row, first, column)
+			continue
+		}
+		kind, value := src.Value(row, column)
+		if kind == source.Null {
+			dst.AppendNull()
+			column++
+			continue
+		}
+		kind, value, err := w.masks[column](dst.AvailableBuffer(len(value)), kind, value)
+		if err != nil {
+			return &ValueError{m.columns[column].name, m.columns[column].rule, int64(row) + 1, err}
+		}
+		dst.Append(kind, value)
+		column++
+	}
+	dst.EndRow()
+	return nil
+}
+
+// maskLent masks a row of which the values are lent. Only those that change are copied.
+func (m *Masker) maskLent(w *worker, dst, src *source.Batch, row int) error {
+	w.ends, w.kinds = w.ends[:0], w.kinds[:0]
+	// What is lent must stay until the next row: its memory goes along with the batch.
+	w.lent = nil
+	for column, masking := range w.masks {
+		kind, value := src.AnyValue(row, column)
+		if masking != nil && kind != source.Null {
+			var err error
+			if kind, w.lent, err = masking(w.lent, kind, value); err != nil {
+				return &ValueError{m.columns[column].name, m.columns[column].rule, int64(row) + 1, err}
+			}
+		}
+		w.kinds, w.ends = append(w.kinds, kind), append(w.ends, len(w.lent))
+	}
+	begin := 0
+	for column, masking := range w.masks {
+		_, value := src.AnyValue(row, column)
+		if end := w.ends[column]; masking != nil {
+			value, begin = w.lent[begin:end:end], end
+		}
+		dst.Lend(w.kinds[column], value)
+	}
+	dst.EndRow()
+	w.lent = nil
+	return nil
+}
+
+// prf is HMAC-SHA-256 with a key of its own for one purpose, such as a rule: values of one say nothing of the other.
+type prf struct {
+	mac hash.Hash
+	sum [sha256.Size]byte
+}
+
+func newPRF(k *Key, purpose string) *prf {
+	secret := k.derive(purpose)
+	return &prf{mac: hmac.New(sha256.New, secret[:])}
+}
+
+// of returns the hash of a value, which is valid until the next call.
+func (p *prf) of(value []byte) []byte {
+	p.mac.Reset()
+	p.mac.Write(value)
+	return p.mac.Sum(p.sum[:0])
+}

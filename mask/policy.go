@@ -1,0 +1,72 @@
+package mask
+
+import (
+	"fmt"
+	"slices"
+
+	"culvert/source"
+)
+
+// Policy says how the columns of tables are masked. It is safe for concurrent use, as long as it is not changed.
+type Policy struct {
+	// Key is the secret. It must not be nil if there are rules.
+	Key *Key
+
+	// Tables are the rules of columns, by the names of the tables as they are read, and of the columns.
+	Tables map[string]Rules
+}
+
+// Rules are the rules of the columns of a table, by their names. They are data, for JSON.
+type Rules map[string]Rule
+
+// IsZero reports whether nothing is masked.
+func (p *Policy) IsZero() bool { return p == nil || len(p.Tables) == 0 }
+
+// Of returns the rules of a table, or none.
+func (p *Policy) Of(table string) Rules {
+	if p == nil {
+		return nil
+	}
+	return p.Tables[table]
+}
+
+// Masker returns what masks the rows of a table with these columns, or nil if none is masked. A column that is dropped
+// must have been left out: it is an error if it is among them.
+func (p *Policy) Masker(table string, columns []source.Column) (*Masker, error) {
+	rules := p.Of(table)
+	if len(rules) == 0 {
+		return nil, nil
+	}
+	all, masked := make([]Rule, len(columns)), false
+	for i, column := range columns {
+		all[i] = rules[column.Name]
+		masked = masked || !all[i].IsZero()
+	}
+	for _, column := range columns {
+		if rules[column.Name].IsDrop() {
+			return nil, fmt.Errorf("mask: table %q: the column %q is to be dropped, but was read", table, column.Name)
+		}
+	}
+	if !masked {
+		return nil, nil
+	}
+	if p.Key == nil {
+		return nil, fmt.Errorf("mask: table %q: there is no key", table)
+	}
+	m, err := NewMasker(p.Key, columns, all)
+	if err != nil {
+		return nil, fmt.Errorf("mask: table %q: %w", table, err)
+	}
+	return m, nil
+}
+
+// Dropped returns the columns of a table that are left out, in order.
+func (p *Policy) Dropped(table string) (names []string) {
+	for name, rule := range p.Of(table) {
+		if rule.IsDrop() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
