@@ -120,6 +120,9 @@ type ColumnDefinition struct {
 
 	Comment string `json:"comment,omitempty"`
 
+	// Values are the labels of an enum type of PostgreSQL, in their order. Type is only its name.
+	Values []string `json:"values,omitempty"`
+
 	// Identity is Always or ByDefault if the database numbers the rows in this column: as an identity column, by
 	// AUTO_INCREMENT, or as an INTEGER PRIMARY KEY of SQLite.
 	Identity string `json:"identity,omitempty"`

@@ -100,12 +100,20 @@ func (t *translation) checksOfStatement() {
 	}
 }
 
-// checksOf adds the checks of what a type of MySQL or a clause of a column says, or leaves it out.
+// checksOf adds the checks of what a type or a clause of a column says, or leaves it out.
 func (t *translation) checksOf(c source.ColumnDefinition, made string) {
 	add := func(sql string) { t.addCheck("", "CHECK ("+sql+")", c.Name) }
 	listed, _ := key(t.from.Dialect, c.Type)
 	isMySQL, isList := t.from.Dialect.Family() == source.MySQL, listed == "enum" || listed == "set"
 	switch {
+	case len(c.Values) > 0 && t.to == source.SQLite:
+		var values []string
+		for _, value := range c.Values {
+			values = append(values, text(value))
+		}
+		add(quote(t.to, c.Name) + " IN (" + strings.Join(values, ", ") + ")")
+	case len(c.Values) > 0 && !strings.HasPrefix(made, "enum("):
+		t.leave("the values of type %s of column %q", c.Type, c.Name)
 	case isMySQL && !isList && strings.Contains(c.Type, " unsigned") && made != "TEXT":
 		add(quote(t.to, c.Name) + " >= 0")
 	case isMySQL && isList:

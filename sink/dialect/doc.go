@@ -20,6 +20,7 @@
 //	json                            json                TEXT
 //	jsonb                           json                TEXT
 //	uuid                            char(36)            TEXT
+//	an enum type                    enum                TEXT
 //	date                            date                DATE
 //	time without time zone          time(6)             TIME
 //	time(p) without time zone       time(p)             TIME
@@ -108,8 +109,9 @@
 // text in any case. A bigint unsigned is a number up to 9223372036854775807, and text beyond, which SQLite takes for
 // larger than any number. MySQL has decimal numbers of up to 65 digits, 30 of them after the point; its char has up to
 // 255 characters, and its varchar up to 16383; longer ones are longtext. The longest bit of MySQL with an equal is
-// bit(63). The width of integers and ZEROFILL are left out. A type of SQLite that is not listed has the equals of the
-// same type without what is in parentheses, or else of its affinity, if a word gives it one.
+// bit(63). An enum type of PostgreSQL becomes an ENUM with its labels in their order, or longtext if MySQL would change
+// one: it drops spaces at the end. The width of integers and ZEROFILL are left out. A type of SQLite that is not listed
+// has the equals of the same type without what is in parentheses, or else of its affinity, if a word gives it one.
 //
 // The types are those of columns. SQLite stores values of any type in them. MySQL stores dates such as 0000-00-00, and
 // no timestamps after 2038. Rows with values that the other database refuses cannot be loaded.
@@ -129,8 +131,8 @@
 //   - checks that compare numbers, ask whether texts are equal, count the characters of a text, or are about NULL,
 //     combined by AND, OR and NOT. Whether texts are equal is left to the other system only if no collation decides it,
 //     and not to MySQL, whose collation ignores spaces at the end
-//   - UNSIGNED, and the values of ENUM and SET, as checks. MySQL and MariaDB have no checks of columns that they number
-//     or that a foreign key changes
+//   - UNSIGNED, and the values of ENUM and SET and of enum types, as checks. MySQL and MariaDB have no checks of
+//     columns that they number or that a foreign key changes
 //   - ON UPDATE CURRENT_TIMESTAMP of a column, as a trigger: when an UPDATE changes another value of the row and leaves
 //     this one as it is, which a statement also does that sets it to the value that it has. In PostgreSQL, the trigger
 //     calls a function of the schema that is named after the table; DROP TABLE leaves it

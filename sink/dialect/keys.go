@@ -31,7 +31,7 @@ func (t *translation) shortTexts() map[string]int {
 		var texts []string
 		rest := mostOfKey
 		for _, column := range t.from.Columns {
-			made, _ := equal(t.from.Dialect, t.to, column.Type)
+			made, _ := t.typeOf(column)
 			switch {
 			case !slices.Contains(c.Columns, column.Name):
 			case made == "longtext":

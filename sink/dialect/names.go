@@ -45,7 +45,6 @@ func CheckTable(to source.Dialect, name string) error {
 
 // unnameable returns why a system cannot have a name, or would cut it, or "" if it can.
 func unnameable(to source.Dialect, name string) string {
-	const outsideBMP = 0x10000
 	switch to.Family() {
 	case source.PostgreSQL:
 		if len(name) > mostBytes {
@@ -57,7 +56,7 @@ func unnameable(to source.Dialect, name string) string {
 			return fmt.Sprintf("the name has %d characters, and names have %d at most", count, mostCharacters)
 		case strings.HasSuffix(name, " "):
 			return "the name ends with a space"
-		case strings.ContainsFunc(name, func(r rune) bool { return r >= outsideBMP }):
+		case !isBasic(name):
 			return "the name has a character beyond U+FFFF"
 		}
 	case source.SQLite:
@@ -67,6 +66,12 @@ func unnameable(to source.Dialect, name string) string {
 		return "the name is empty"
 	}
 	return ""
+}
+
+// isBasic reports whether a text has only characters up to U+FFFF, as all that describes a table of MySQL.
+func isBasic(value string) bool {
+	const beyond = 0x10000
+	return !strings.ContainsFunc(value, func(r rune) bool { return r >= beyond })
 }
 
 // checkColumns returns a [*NameError] for the first column that cannot be made under its name, or would have the name

@@ -155,7 +155,7 @@ func (t *translation) fits(r *reference, parent *source.Definition) bool {
 		own[name] = r.columns[i]
 	}
 	for _, column := range parent.Columns {
-		types[column.Name], _ = equal(t.from.Dialect, t.to, column.Type)
+		types[column.Name], _ = t.typeOf(column)
 		if isNumberedUnsigned(column) {
 			types[column.Name] = "bigint"
 		}

@@ -152,6 +152,15 @@ var (
 	quotation = lazyregexp.New(`(?s)^'((?:[^']|'')*)'(.*)$`)
 )
 
+// literal understands the default of a column. That of an enum has the name of its type behind it, which may be any.
+func (t *translation) literal(c source.ColumnDefinition) (literal, bool) {
+	parts := quotation.FindStringSubmatch(c.Default)
+	if len(c.Values) > 0 && parts != nil && parts[2] == "::"+c.Type {
+		return literal{textual, strings.ReplaceAll(parts[1], "''", "'")}, true
+	}
+	return literalOf(t.from.Dialect, c.Default)
+}
+
 // literalOf understands a default. PostgreSQL prints the type of a literal behind it.
 func literalOf(from source.Dialect, expression string) (literal, bool) {
 	if parts := quotation.FindStringSubmatch(expression); parts != nil {

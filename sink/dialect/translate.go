@@ -113,7 +113,7 @@ func (t *translation) column(c source.ColumnDefinition) error {
 		t.leave("the generated column %q", c.Name)
 		return nil
 	}
-	name, found := equal(t.from.Dialect, t.to, c.Type)
+	name, found := t.typeOf(c)
 	if !found {
 		return &TypeError{Table: t.from.Name, Column: c.Name, Type: c.Type, To: t.to}
 	}
@@ -135,7 +135,7 @@ func (t *translation) column(c source.ColumnDefinition) error {
 	case t.numbers(c):
 		made.Identity = source.ByDefault
 	case c.Default != "":
-		value, plain := literalOf(t.from.Dialect, c.Default)
+		value, plain := t.literal(c)
 		sql, fits := value.sql(t.to, name)
 		now, isNow := t.now(c, name)
 		switch {

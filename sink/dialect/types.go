@@ -182,6 +182,30 @@ func key(from source.Dialect, name string) (listed string, modifiers []int) {
 	return base + shape, modifiers
 }
 
+// typeOf returns the type of a column in the other system, or false if there is none.
+func (t *translation) typeOf(c source.ColumnDefinition) (string, bool) {
+	if len(c.Values) == 0 || t.from.Dialect != source.PostgreSQL {
+		return equal(t.from.Dialect, t.to, c.Type)
+	}
+	if t.to == source.SQLite {
+		return "TEXT", true
+	}
+	return enumOf(c.Values), true
+}
+
+// enumOf returns the type of some values in MySQL. It is longtext if these would not stay as they are in an ENUM: it
+// drops spaces at the end, and reads a backslash in two ways.
+func enumOf(values []string) string {
+	var all []string
+	for _, value := range values {
+		if strings.Contains(value, `\`) || strings.HasSuffix(value, " ") || !isBasic(value) {
+			return "longtext"
+		}
+		all = append(all, text(value))
+	}
+	return "enum(" + strings.Join(all, ",") + ")"
+}
+
 // equal returns the type in another system, or false if there is none.
 func equal(from, to source.Dialect, name string) (string, bool) {
 	listed, modifiers := key(from, name)

@@ -111,7 +111,7 @@ func brokenOf(d *source.Definition) string {
 		return strings.ContainsRune(strings.Join(texts, ""), utf8.RuneError)
 	}
 	for _, c := range d.Columns {
-		if broken(c.Name, c.Type, c.Default, c.Expression, c.Collation, c.Comment) {
+		if broken(c.Name, c.Type, c.Default, c.Expression, c.Collation, c.Comment, strings.Join(c.Values, "")) {
 			return "column " + strconv.Quote(c.Name)
 		}
 	}
@@ -201,7 +201,10 @@ const columnDefinitionsSQL = `
 		'collation', CASE WHEN a.attcollation <> t.typcollation THEN (
 			SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(o.collname)
 			FROM pg_catalog.pg_collation o JOIN pg_catalog.pg_namespace n ON n.oid = o.collnamespace
-			WHERE o.oid = a.attcollation) END
+			WHERE o.oid = a.attcollation) END,
+		'values', CASE WHEN t.typtype = 'e' THEN (
+			SELECT pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder)
+			FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid) END
 		) ORDER BY a.attnum)
 	FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 	LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef
