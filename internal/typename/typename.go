@@ -26,3 +26,43 @@ func Cut(name string) (base string, modifiers []int) {
 	}
 	return parts[1] + parts[4], modifiers
 }
+
+// Values returns the values of an ENUM or a SET of MySQL, as information_schema lists them, or nil for any other text.
+func Values(name string) []string {
+	kind, rest, _ := strings.Cut(name, "('")
+	if !strings.EqualFold(kind, "enum") && !strings.EqualFold(kind, "set") {
+		return nil
+	}
+	var values []string
+	var value []byte
+	for rest != "" {
+		switch {
+		case strings.HasPrefix(rest, "''"):
+			value, rest = append(value, '\''), rest[2:]
+		case strings.HasPrefix(rest, "','"):
+			values, value, rest = append(values, string(value)), nil, rest[3:]
+		case rest == "')":
+			return append(values, string(value))
+		case rest[0] == '\'':
+			return nil
+		case rest[0] == '\\' && len(rest) > 1:
+			value, rest = append(value, unescaped(rest[1])), rest[2:]
+		default:
+			value, rest = append(value, rest[0]), rest[1:]
+		}
+	}
+	return nil
+}
+
+// unescaped returns the character that a letter after a backslash stands for.
+func unescaped(letter byte) byte {
+	switch letter {
+	case '0':
+		return 0
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	}
+	return letter
+}

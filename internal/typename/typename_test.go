@@ -30,3 +30,23 @@ func TestCut(t *testing.T) {
 		}
 	}
 }
+
+func TestValues(t *testing.T) {
+	for name, want := range map[string][]string{
+		"enum('a','B')":             {"a", "B"},
+		"ENUM('it''s','',''',''')":  {"it's", "", "','"},
+		"set('x(1)')":               {"x(1)"},
+		`enum('a\\b','\n\r\0','c')`: {`a\b`, "\n\r\x00", "c"},
+		"enum('a','b":               nil,
+		"enum('a'x)":                nil,
+		"enum('a')x":                nil,
+		`enum('a\`:                  nil,
+		"enum()":                    nil,
+		"varchar(3)":                nil,
+		"point":                     nil,
+	} {
+		if got := typename.Values(name); !slices.Equal(got, want) {
+			t.Errorf("%q: %q", name, got)
+		}
+	}
+}

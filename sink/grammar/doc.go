@@ -12,7 +12,9 @@
 //     column has; both, with an offset from UTC where the column has one, and otherwise at most with that of UTC;
 //     intervals as PostgreSQL prints them, and of ISO 8601, with no smaller units than the column has
 //   - amounts of money as lc_monetary = C prints them, or as numbers
-//   - text that is not longer than the column, since databases cut off white space at its end
+//   - text that is not longer than the column, since databases cut off white space at its end; bytes that are not
+//     shorter than a BINARY
+//   - values of an ENUM or a SET as their list has them, and in its order
 //
 // Types that are not listed here are left to the database. They print what they read in another form, if any, but do
 // not complete it, like UUIDs and JSON.

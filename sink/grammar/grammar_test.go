@@ -186,6 +186,13 @@ func TestGrammars(t *testing.T) {
 			[]string{"-838:59:59.000001", "10:00"},
 			[]string{"1 10:00:00", "101112"},
 		},
+		{grammar.MySQL("enum('a','it''s')"), source.Text, []string{"a", "it's", ""}, []string{"A", "a ", "2", "its"}},
+		{
+			grammar.MySQL("set('a','b','c')"),
+			source.Text, []string{"", "a", "a,c", "a,b,c"}, []string{"B", "c,a", "a,a", "a,", "1", "a, b"},
+		},
+		{grammar.MySQL("binary(2)"), source.Bytes, []string{"ab"}, []string{"", "a"}},
+		{grammar.MySQL("binary"), source.Bytes, []string{"a"}, []string{""}},
 		{grammar.MySQL("float(7,2) unsigned"), source.Number, []string{"1.25", "12.5"}, []string{"1.255"}},
 		{grammar.MySQL("int(5) unsigned zerofill"), source.Number, []string{"42"}, []string{"4.2", "00042"}},
 	} {

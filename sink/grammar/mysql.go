@@ -12,6 +12,12 @@ func MySQL(name string) Grammar {
 	base, modifiers := typename.Cut(name)
 	word, _, _ := strings.Cut(base, " ")
 	const years = 4
+	switch list, _, _ := strings.Cut(word, "("); list {
+	case "enum":
+		return oneOf(typename.Values(name))
+	case "set":
+		return someOf(typename.Values(name))
+	}
 	switch word {
 	case "tinyint", "smallint", "mediumint", "int", "bigint":
 		return whole
@@ -43,6 +49,8 @@ func MySQL(name string) Grammar {
 		return moment{clock: true, hours: digits, places: first(modifiers, 0)}.grammar()
 	case "char", "varchar":
 		return text(first(modifiers, 0))
+	case "binary":
+		return exactly(first(modifiers, 1))
 	}
 	return nil
 }

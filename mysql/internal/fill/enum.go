@@ -2,7 +2,10 @@ package fill
 
 import (
 	"bytes"
+	"slices"
 	"strings"
+
+	"culvert/internal/typename"
 )
 
 // The error value of an ENUM is the empty text, if that is none of its values. A strict INSERT refuses it, and others
@@ -22,22 +25,8 @@ const codeTruncated = "1265"
 
 // hasErrorValue reports whether the empty text is the error value of a type: of an ENUM that does not list it.
 func hasErrorValue(columnType string) bool {
-	list, isEnum := strings.CutPrefix(strings.ToLower(columnType), "enum('")
-	for isEnum {
-		value, rest, _ := strings.Cut(list, "'")
-		for strings.HasPrefix(rest, "'") { // a doubled one, in the value
-			more, after, _ := strings.Cut(rest[1:], "'")
-			value, rest = value+"'"+more, after
-		}
-		if value == "" {
-			return false
-		}
-		list, isEnum = strings.CutPrefix(rest, ",'")
-		if !isEnum {
-			return true
-		}
-	}
-	return false
+	values := typename.Values(columnType)
+	return strings.HasPrefix(columnType, "enum(") && values != nil && !slices.Contains(values, "")
 }
 
 // tolerate sends a piece, so that the server stores its error values.

@@ -63,6 +63,12 @@ func TestRefusedValues(t *testing.T) {
 		{"a int, b enum('x','y')", []string{"1 x", "2 1"}, sink.RowError{
 			Row: 2, Column: "b", Value: "1", Code: "1366",
 		}},
+		{"a int, b enum('x','y')", []string{"1 x", "2 Y"}, changed(2, "Y")},
+		{"a int, b enum('x','y')", []string{"1 x", "2 y\t"}, changed(2, "y\t")},
+		{"a int, b set('x','y')", []string{"1 x,y", "2 y,x"}, changed(2, "y,x")},
+		{"a int, b set('x','y')", []string{"1 x", "2 x,x"}, changed(2, "x,x")},
+		{"a int, b set('x','y')", []string{"1 y", "2 1"}, changed(2, "1")},
+		{"a int, b binary(3)", []string{"1 abc", "2 ab"}, changed(2, "ab")},
 		{"a int, b text", []string{"1 x", "2 a\xffb"}, sink.RowError{
 			Row: 2, Column: "b", Value: "a\uFFFDb", Code: "1366",
 		}},

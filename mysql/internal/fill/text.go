@@ -26,7 +26,6 @@ const (
 	octets       // binary data
 	bits
 	moment // a time, with or without a date
-	choice // ENUM and SET
 	single // FLOAT
 	whole  // whole numbers
 	year
@@ -39,7 +38,7 @@ var classes = map[string]class{
 	"longblob": octets, "vector": octets, "geometry": octets, "point": octets, "linestring": octets,
 	"polygon": octets, "multipoint": octets, "multilinestring": octets, "multipolygon": octets,
 	"geometrycollection": octets, "geomcollection": octets,
-	"bit": bits, "datetime": moment, "timestamp": moment, "time": moment, "enum": choice, "set": choice,
+	"bit": bits, "datetime": moment, "timestamp": moment, "time": moment,
 	"float": single, "year": year,
 	"tinyint": whole, "smallint": whole, "mediumint": whole, "int": whole, "bigint": whole,
 }
@@ -58,7 +57,6 @@ type column struct {
 func newColumn(c catalog.Column) column {
 	base, modifiers := typename.Cut(c.Type)
 	word, _, _ := strings.Cut(base, " ")
-	word, _, _ = strings.Cut(word, "(") // of ENUM and SET
 	known := column{Column: c, class: classes[word], grammar: grammar.MySQL(c.Type)}
 	if c.JSON {
 		known.class, known.grammar = other, nil
@@ -155,8 +153,6 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 		value = singleOf(value)
 	case c.errorValue && len(value) == 0:
 		w.errorValues++
-	case c.class == choice && isPlace(c.Type, value):
-		err = errors.New("it is none of the values of the column, but the place of one")
 	}
 	if err != nil {
 		return dst, err
@@ -272,12 +268,6 @@ func singleOf(value []byte) []byte {
 		return value // the server says what is wrong
 	}
 	return strconv.AppendFloat(nil, number, 'g', -1, 64)
-}
-
-// isPlace reports whether the server would take a value for the number of one of the values that a column can have.
-func isPlace(columnType string, value []byte) bool {
-	return len(value) > 0 && len(bytes.Trim(value, "0123456789")) == 0 &&
-		!strings.Contains(columnType, "'"+string(value)+"'")
 }
 
 // valueOf reads a value of a row that was written, as valueIn does.
