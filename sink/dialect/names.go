@@ -19,14 +19,15 @@ const (
 // NameError is the error of a table or a column that cannot be made under its name.
 type NameError struct {
 	Table  string
-	Column string // "" if it is the name of the table
+	Column string
+	Number int // of the column, from 1; 0 if it is the name of the table
 	To     source.Dialect
 	Reason string // why not
 }
 
 func (e *NameError) Error() string {
 	what := fmt.Sprintf("table %q", e.Table)
-	if e.Column != "" {
+	if e.Number > 0 {
 		what = fmt.Sprintf("column %q of %s", e.Column, what)
 	}
 	return fmt.Sprintf("dialect: %s cannot be made in %s: %s", what, Name(e.To), e.Reason)
@@ -84,7 +85,7 @@ func (t *translation) checkColumns() error {
 			reason = fmt.Sprintf("it has the name of column %q there", t.result.Columns[at].Name)
 		}
 		if reason != "" {
-			return &NameError{Table: t.result.Name, Column: c.Name, To: t.to, Reason: reason}
+			return &NameError{Table: t.result.Name, Column: c.Name, Number: i + 1, To: t.to, Reason: reason}
 		}
 	}
 	return nil

@@ -189,7 +189,9 @@ func TestGrammars(t *testing.T) {
 		{grammar.MySQL("enum('a','it''s')"), source.Text, []string{"a", "it's", ""}, []string{"A", "a ", "2", "its"}},
 		{
 			grammar.MySQL("set('a','b','c')"),
-			source.Text, []string{"", "a", "a,c", "a,b,c"}, []string{"B", "c,a", "a,a", "a,", "1", "a, b"},
+			source.Text,
+			[]string{"", "a", "a,c", "a,b,c"},
+			[]string{"B", "c,a", "a,a", "a,", "1", "a, b"},
 		},
 		{grammar.MySQL("binary(2)"), source.Bytes, []string{"ab"}, []string{"", "a"}},
 		{grammar.MySQL("binary"), source.Bytes, []string{"a"}, []string{""}},

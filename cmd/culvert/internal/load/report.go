@@ -283,7 +283,7 @@ func (f *tableFlags) withHints(err error) error {
 		}
 	case command.Is[*dialect.TypeError](err):
 		hints = []string{"make the table yourself, and run the same command again: it fills a table without rows"}
-	case isName && unnameable.Column == "":
+	case isName && unnameable.Number == 0:
 		hints = []string{"give the table another name: TABLE=NAME"}
 	case isName:
 		hints = []string{
@@ -299,6 +299,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{"look into the table before you load again; with --ledger, the ledger knows"}
 	case command.Is[*load.MissingTableError](err) && !f.create:
 		hints = []string{"to have it made: --create"}
+	case isUnknown && unknown.What == "column" && slices.Contains(f.convert, unknown.Name):
+		hints = []string{"--convert takes names that columns of DEST have"}
 	case isUnknown && unknown.What == "column":
 		hints = []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}
 	case errors.Is(err, sink.ErrFull):

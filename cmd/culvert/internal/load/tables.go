@@ -97,8 +97,8 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 		return nil, command.Usagef("--lock-timeout is negative")
 	}
 	for _, rename := range f.renames {
-		from, to, _ := strings.Cut(rename, "=")
-		if from == "" || to == "" {
+		from, to, _ := strings.Cut(rename, "=") // a column of SQLite can have an empty name
+		if to == "" {
 			return nil, command.Usagef("--map is OLD=NEW, not %q", rename)
 		}
 		if plan.Rename == nil {
