@@ -69,11 +69,14 @@ type Adder struct {
 	parts *xxh3.Hasher // of a row in parts; made for the first one, as it takes more than 1 KiB
 }
 
-// Line adds a whole row. The line includes its line feed.
-func (a *Adder) Line(line []byte) {
+// Of returns the sum of one row. The line includes its line feed.
+func Of(line []byte) Sum {
 	hash := xxh3.Hash128(line)
-	a.Sum.add(hash.Hi, hash.Lo)
+	return Sum{hash.Hi, hash.Lo}
 }
+
+// Line adds a whole row. The line includes its line feed.
+func (a *Adder) Line(line []byte) { a.Sum.Add(Of(line)) }
 
 // Part takes the next part of a row, which EndLine completes.
 func (a *Adder) Part(text []byte) {

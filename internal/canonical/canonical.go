@@ -1,0 +1,224 @@
+// Package canonical brings the values of rows to one text, whatever database has printed them, so that rows of
+// different systems can be compared.
+//
+// The canonical text of a value is the one that PostgreSQL prints for the logical type of its column
+// ([culvert/source.Type]), in UTC and with dates of ISO 8601:
+//
+//	bool             t or f; 1, 0, true and false are read too
+//	int16, …         digits, without zeros or + before them
+//	float32, 64      the shortest that reads back as the same number, with an exponent from 1e-5 down, and from 1e6
+//	                 (float32) or 1e15 up; NaN, Infinity, -Infinity
+//	decimal(p,s)     s digits after the point; no zero has a sign
+//	decimal          no zeros at the end of a fraction, and no exponent
+//	char(n)          n characters: padded with spaces
+//	bytes            \x and hexadecimal digits in lower case
+//	time, timestamp  hours, minutes and seconds, the fraction of a second without zeros at its end
+//	instant          the same in UTC, with +00; without a zone, it is in UTC already
+//	uuid             in lower case, with hyphens
+//	json             as jsonb: keys by their length, then by their bytes, each once and with its last value; a space
+//	                 after each colon and comma; no escapes but those that must be; numbers without an exponent
+//
+// Values of all other types, such as string, are their text as it is. So is a text that does not read as its type:
+// it is equal only to itself. Of a float32 that another system keeps in 64 bits, two numbers are the same value: the
+// same number, and the one with the same shortest text.
+//
+// Three differences remain. A number in JSON keeps the zeros at the end of its fraction, as in jsonb. JSON of more than
+// [MaxJSON] bytes is its text as it is. And a floating-point zero keeps its sign.
+package canonical
+
+import (
+	"bytes"
+
+	"culvert/internal/rowsum"
+	"culvert/source"
+)
+
+// Types say what the values of rows are. They are safe for concurrent use.
+type Types struct {
+	checked []column // those whose text may differ from the canonical one, in order
+}
+
+// column is a column whose values are looked at.
+type column struct {
+	index   int
+	logical source.Type
+	doubles bool // floating-point numbers are printed by source.Batch.AppendFloat
+}
+
+// TypesOf returns the types of the columns of rows that a database of a dialect prints. If another has made the
+// columns, or it is not known which, the dialect is "".
+func TypesOf(columns []source.Column, printed source.Dialect) *Types {
+	t := &Types{}
+	for i, c := range columns {
+		if mayDiffer(c, printed) {
+			doubles := c.Logical.Bits == doubles.bits && printed != ""
+			t.checked = append(t.checked, column{i, c.Logical, doubles && c.Logical.Class == source.FloatClass})
+		}
+	}
+	return t
+}
+
+// AreText reports whether the text that the database prints is canonical, for all columns. Then the sum of the text is
+// the canonical sum.
+func (t *Types) AreText() bool { return len(t.checked) == 0 }
+
+// mayDiffer reports whether some text that a database prints for a column may differ from the canonical one.
+func mayDiffer(c source.Column, printed source.Dialect) bool {
+	l := c.Logical
+	if l.List {
+		return false
+	}
+	switch l.Class {
+	case source.UnknownClass, source.StringClass, source.DateClass, source.IntervalClass, source.EnumClass:
+		return false
+	case source.CharClass:
+		return l.Length > 0 && printed != source.PostgreSQL
+	case source.DecimalClass:
+		return l.Precision == 0 || printed != source.PostgreSQL
+	case source.JSONClass:
+		return c.Type != "jsonb" || printed != source.PostgreSQL
+	case source.BytesClass:
+		return printed == ""
+	default:
+		return printed != source.PostgreSQL
+	}
+}
+
+// Adder adds up the text of rows and their canonical text. It is a [culvert/format.Lines]. It must be used by one
+// goroutine at a time, and retains no text. It does not allocate once it has grown to the size of the rows.
+type Adder struct {
+	Text      rowsum.Sum // of the rows as they are printed
+	Canonical rowsum.Sum
+
+	types  *Types
+	values Values
+	line   []byte // that is canonical
+	field  []byte // without its quotes
+
+	parts struct {
+		text, canonical rowsum.Adder
+		fields          parts
+	}
+}
+
+// Reset begins with no rows, of the given types. It keeps memory. Without types, the canonical sum is that of the text.
+func (a *Adder) Reset(types *Types) {
+	a.types, a.Text, a.Canonical = types, rowsum.Sum{}, rowsum.Sum{}
+	a.parts.text.Reset()
+	a.parts.canonical.Reset()
+	a.parts.fields.reset()
+	if cap(a.line) > keptSize {
+		a.line = nil
+	}
+	if cap(a.field) > keptSize {
+		a.field = nil
+	}
+	a.values.shrink()
+}
+
+// keptSize is the largest buffer that is used again.
+const keptSize = 1 << 20
+
+// Line adds a row: a whole line of CSV, as package format writes it, with its line feed.
+func (a *Adder) Line(line []byte) {
+	sum := rowsum.Of(line)
+	a.Text.Add(sum)
+	if a.types != nil && len(a.types.checked) > 0 {
+		if canonical, differs := a.canonical(line); differs {
+			sum = rowsum.Of(canonical)
+		}
+	}
+	a.Canonical.Add(sum)
+}
+
+// canonical returns the canonical text of a line, if it differs. It looks only at the fields that may.
+func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
+	a.line = a.line[:0]
+	at, index, taken := 0, 0, 0
+	for i := range a.types.checked {
+		c := &a.types.checked[i]
+		for ; index < c.index && at < len(line); index++ {
+			at = fieldEnd(line, at) + 1
+		}
+		if at >= len(line) {
+			break // a row of fewer fields than columns
+		}
+		end := fieldEnd(line, at)
+		value := line[at:end]
+		if len(value) > 0 && (!c.doubles || !isDecimal(value)) {
+			value, a.field = unquoted(value, a.field)
+			if text, ok := a.values.canonical(c.logical, value); ok {
+				a.line = append(a.line, line[taken:at]...)
+				a.line = appendField(a.line, text)
+				taken, differs = end, true
+			}
+		}
+		at, index = end+1, index+1
+	}
+	if !differs {
+		return nil, false
+	}
+	a.line = append(a.line, line[taken:]...)
+	return a.line, true
+}
+
+// isDecimal reports whether a number has no exponent. Then its shortest digits are the same everywhere.
+func isDecimal(number []byte) bool { return bytes.IndexByte(number, 'e') < 0 }
+
+// fieldEnd returns where the field that begins at a place of a line ends: at its comma, or at the line feed.
+func fieldEnd(line []byte, at int) int {
+	if at < len(line) && line[at] == '"' {
+		for at++; ; at += 2 {
+			quote := bytes.IndexByte(line[at:], '"')
+			if quote < 0 {
+				return len(line) - 1
+			}
+			if at += quote; at+1 >= len(line) || line[at+1] != '"' {
+				return at + 1
+			}
+		}
+	}
+	comma := bytes.IndexByte(line[at:], ',')
+	if comma < 0 {
+		return len(line) - 1
+	}
+	return at + comma
+}
+
+// unquoted returns the value of a field, in memory that it may use.
+func unquoted(field, memory []byte) (value, used []byte) {
+	if field[0] != '"' || len(field) < 2 {
+		return field, memory
+	}
+	value = field[1 : len(field)-1]
+	if bytes.IndexByte(value, '"') < 0 {
+		return value, memory
+	}
+	memory = memory[:0]
+	for {
+		quote := bytes.IndexByte(value, '"')
+		if quote < 0 {
+			memory = append(memory, value...)
+			return memory, memory
+		}
+		memory = append(memory, value[:quote+1]...)
+		value = value[min(quote+2, len(value)):]
+	}
+}
+
+// appendField appends a value as package format writes it.
+func appendField(dst, value []byte) []byte {
+	if len(value) > 0 && !bytes.ContainsAny(value, ",\"\r\n") {
+		return append(dst, value...)
+	}
+	dst = append(dst, '"')
+	for {
+		quote := bytes.IndexByte(value, '"')
+		if quote < 0 {
+			dst = append(dst, value...)
+			return append(dst, '"')
+		}
+		dst = append(append(dst, value[:quote+1]...), '"')
+		value = value[quote+1:]
+	}
+}

@@ -1,0 +1,308 @@
+package canonical_test
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"culvert/format"
+	"culvert/internal/canonical"
+	"culvert/internal/rowsum"
+	"culvert/internal/testkit"
+	"culvert/source"
+)
+
+var _ format.Lines = new(canonical.Adder)
+
+// TestTexts has values that are equal in different texts, and some that only look equal.
+func TestTexts(t *testing.T) {
+	for _, test := range []struct {
+		logical string
+		want    string
+		equal   []string
+		others  []string
+	}{
+		{"string", "0.10", nil, []string{"0.1", "0.100", " 0.10"}},
+		{"int32", "7", []string{"007", "+7", "7.0"}, []string{"7.5", " 7", "7\x00", "", "-7", "0x7", "70"}},
+		{"int64", "0", []string{"-0", "00", "0.000"}, []string{"", "-", "."}},
+		{
+			"decimal(10,2)", "1.50",
+			[]string{"1.5", "+01.500", "15e-1", "0.15E+1"},
+			[]string{"1.501", "1,5", "1.5e400000"},
+		},
+		{"decimal", "1.5", []string{"1.500", "15e-1"}, []string{"1.5x", "1.5 ", "1.51"}},
+		{"decimal", "1" + strings.Repeat("0", 400), []string{"1e400", "1" + strings.Repeat("0", 400) + ".0"}, nil},
+		{"decimal", "0", []string{"-0", "-0.000", "0e5"}, nil},
+		{"float64", "1e400", nil, []string{"Infinity", "1e308"}},
+		{
+			"float64", "0.1",
+			[]string{"0.10", "1e-1", "0.1000000000000000055511151231257827"},
+			[]string{"0.10000000000000002"},
+		},
+		{"float64", "1e+15", []string{"1e15", "1000000000000000"}, nil},
+		{
+			"float32", "0.1",
+			[]string{"0.1", "0.10000000149011612", "1e-01"},
+			[]string{"0.10000000149011613", "0.10000001"},
+		},
+		{"float32", "1.6777216e+07", []string{"16777216"}, []string{"16777217"}}, // which is no float32
+		{"bool", "t", []string{"1", "true"}, []string{"T", "2", "yes", "f"}},
+		{"char(3)", "a  ", []string{"a", "a "}, []string{" a", "a   ", "A"}},
+		{"bytes", `\x00ff`, []string{`\x00FF`}, []string{`\x00f`, "00ff"}},
+		{"time", "24:00:00", []string{"24:00", "24:00:00.0"}, []string{"00:00:00", "24:00:01"}},
+		{"time", "01:02:03.5", []string{"01:02:03.500000"}, []string{"1:02:03.5", "-01:02:03.5"}},
+		{
+			"timestamp", "2026-01-02 00:00:00",
+			[]string{"2026-01-02T00:00", "2026-01-02 00:00:00.000"},
+			[]string{"2026-01-01 24:00:00", "2026-01-02", "2026-01-02 00:00:00+00", "2026-01-02 00:00:00Z"},
+		},
+		{"timestamp", "0000-00-00 00:00:00", nil, []string{"0000-00-00 00:00"}},
+		{"timestamp", "2025-02-29 01:00", nil, []string{"2025-02-29 01:00:00", "2025-03-01 01:00:00"}},
+		{
+			"instant", "2026-01-01 23:30:00.5+00",
+			[]string{
+				"2026-01-02 00:30:00.500+01", "2026-01-01T23:30:00.5Z", "2026-01-01 23:30:00.5",
+				"2026-01-01 19:00:00.5-04:30",
+			},
+			[]string{"2026-01-02 00:30:00.5+00", "2026-01-02 00:30:00.5", "2026-01-01 23:30:00.5 UTC"},
+		},
+		{
+			"uuid", "01234567-89ab-cdef-0123-456789abcdef",
+			[]string{"0123456789ABCDEF0123456789abcdef", `\x0123456789abcdef0123456789abcdef`},
+			[]string{"01234567-89ab-cdef-0123-456789abcde", "012345678-9ab-cdef-0123-456789abcdef"},
+		},
+		{
+			"json", `{"b": 1.50, "aa": [1, {}]}`,
+			[]string{`{"aa":[1,{}],"b":0,"b":1.50}`, `{"aa":[1,{}],"\u0062":15.0e-1}`},
+			[]string{`{"b":1.5,"aa":[1,{}]}`, `{"b":"1.50","aa":[1,{}]}`, `{"b":1.50,"aa":[1,{}]`},
+		},
+		{"json", `"\u0000"`, nil, []string{`""`, `"\u0001"`, "\"\x00\""}},
+		{"list(decimal)", "{1.50}", nil, []string{"{1.5}"}},
+		{"date", "2026-01-02", nil, []string{"2026-1-2", "2026-01-02 00:00:00"}},
+		{"interval", "1 day", nil, []string{"24:00:00"}},
+	} {
+		logical := typeOf(t, test.logical)
+		var values canonical.Values
+		for _, equal := range append(test.equal, test.want) {
+			if got := string(values.Text(logical, []byte(equal))); got != test.want {
+				t.Errorf("%s: %q is %q, want %q", test.logical, equal, got, test.want)
+			}
+		}
+		for _, other := range test.others {
+			if got := string(values.Text(logical, []byte(other))); got == test.want {
+				t.Errorf("%s: %q is taken for %q", test.logical, other, test.want)
+			}
+		}
+	}
+}
+
+// orders are columns with values that are looked at, and values that are not.
+func orders(tb testing.TB) []source.Column {
+	tb.Helper()
+	var columns []source.Column
+	for _, logical := range []string{
+		"string", "decimal", "unknown", "json", "instant", "bytes", "char(3)", "float64",
+	} {
+		columns = append(columns, source.Column{Name: logical, Logical: typeOf(tb, logical)})
+	}
+	return columns
+}
+
+// random returns rows of such columns, as different systems print them, and their canonical texts.
+func random(r *rand.Rand, values *canonical.Values, columns []source.Column, rows int) (printed, want source.Batch) {
+	printed.Reset(len(columns))
+	want.Reset(len(columns))
+	for range rows {
+		for _, c := range columns {
+			text := oneOf(r, "", "1.50", `a "b", c`, "\n", "{\"a\":1}", "2026-01-02 03:04:05", `\xAB`,
+				"é", "1e3", "\\.", "x\r")
+			switch {
+			case r.IntN(9) == 0:
+				printed.AppendNull()
+				want.AppendNull()
+				continue
+			case r.IntN(20) == 0:
+				text = `{"` + strings.Repeat("long", r.IntN(50000)) + `":"` + strings.Repeat(`\"`, r.IntN(1000)) + `"}`
+			case r.IntN(3) == 0 && c.Name == "json":
+				text = json(r, 3)
+			}
+			printed.Append(source.Text, []byte(text))
+			if len(text) > 1000 && c.Name != "json" {
+				want.Append(source.Text, []byte(text))
+				continue
+			}
+			want.Append(source.Text, values.Text(c.Logical, []byte(text)))
+		}
+		printed.EndRow()
+		want.EndRow()
+	}
+	return printed, want
+}
+
+// sumOf returns the sum of the lines of rows.
+func sumOf(tb testing.TB, columns []source.Column, b *source.Batch) rowsum.Sum {
+	tb.Helper()
+	var sum rowsum.Adder
+	addLines(tb, columns, b, &sum)
+	return sum.Sum
+}
+
+func addLines(tb testing.TB, columns []source.Column, b *source.Batch, lines format.Lines) {
+	tb.Helper()
+	encoder, err := format.CSV{}.Encoder(columns)
+	if err == nil {
+		_, err = encoder.(format.LineEncoder).AppendLines(nil, b, 1<<30, lines, nil)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// parts passes lines on in parts at random.
+type parts struct {
+	*canonical.Adder
+	r *rand.Rand
+}
+
+func (p parts) Line(line []byte) {
+	for len(line) > 0 {
+		n := 1 + p.r.IntN(min(len(line), 1+p.r.IntN(100000)))
+		p.Part(line[:n])
+		line = line[n:]
+	}
+	p.EndLine()
+}
+
+// TestAdder compares the sums of lines, whole and in parts, with those of the lines of canonical values.
+func TestAdder(t *testing.T) {
+	columns := orders(t)
+	r := rand.New(rand.NewPCG(7, 8))
+	var values canonical.Values
+	for range 20 {
+		some := columns[:1+r.IntN(len(columns))]
+		printed, want := random(r, &values, some, 20)
+		var whole, cut canonical.Adder
+		whole.Reset(canonical.TypesOf(some, ""))
+		cut.Reset(canonical.TypesOf(some, ""))
+		addLines(t, some, &printed, &whole)
+		addLines(t, some, &printed, parts{&cut, r})
+		if wanted := sumOf(t, some, &want); whole.Canonical != wanted || cut.Canonical != wanted {
+			t.Errorf("%d columns: %v whole and %v in parts, want %v", len(some), whole.Canonical, cut.Canonical, wanted)
+		}
+		if wanted := sumOf(t, some, &printed); whole.Text != wanted || cut.Text != wanted {
+			t.Errorf("the text has the sum %v whole and %v in parts, want %v", whole.Text, cut.Text, wanted)
+		}
+	}
+}
+
+// TestAdderText adds rows that are canonical.
+func TestAdderText(t *testing.T) {
+	columns := []source.Column{
+		{Name: "n", Type: "numeric(10,2)", Logical: typeOf(t, "decimal(10,2)")},
+		{Name: "j", Type: "jsonb", Logical: typeOf(t, "json")},
+		{Name: "i", Type: "timestamp with time zone", Logical: typeOf(t, "instant")},
+	}
+	if types := canonical.TypesOf(columns, source.PostgreSQL); !types.AreText() {
+		t.Error("PostgreSQL does not print what PostgreSQL prints")
+	}
+	if types := canonical.TypesOf(columns, source.MariaDB); types.AreText() {
+		t.Error("MariaDB prints what PostgreSQL prints")
+	}
+	for _, types := range []*canonical.Types{nil, canonical.TypesOf(columns, source.PostgreSQL)} {
+		var sum canonical.Adder
+		sum.Reset(types)
+		sum.Line([]byte("1.500,,\n"))
+		sum.Part([]byte("1.500,,\n"))
+		sum.EndLine()
+		if one := rowsum.Of([]byte("1.500,,\n")); sum.Text != sum.Canonical || sum.Text == one {
+			t.Errorf("the sums are %v and %v", sum.Text, sum.Canonical)
+		}
+	}
+}
+
+// TestAdderLarge has JSON that is too large to be read, and a field of another type that is larger than any value.
+func TestAdderLarge(t *testing.T) {
+	columns := []source.Column{{Name: "d", Logical: typeOf(t, "decimal")}, {Name: "j", Logical: typeOf(t, "json")}}
+	large := strings.Repeat("0", canonical.MaxJSON)
+	line := []byte(large + ",[1.5" + large + " ]\n")
+	var whole, cut canonical.Adder
+	whole.Reset(canonical.TypesOf(columns, ""))
+	cut.Reset(canonical.TypesOf(columns, ""))
+	whole.Line(line)
+	parts{&cut, rand.New(rand.NewPCG(1, 1))}.Line(line)
+	if want := rowsum.Of(line); whole.Canonical != want || cut.Canonical != want {
+		t.Error("it is not as it is")
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	columns := orders(t)
+	var sum canonical.Adder
+	types := canonical.TypesOf(columns, "")
+	line := []byte(`a,01.50,x,"{""b"":1,""a"":[1e2,""\n""],""a"":2}",2026-01-02 03:04:05+01,\xAB,x,1.50e3` + "\n")
+	testkit.Allocs(t, 0, func() {
+		sum.Reset(types)
+		sum.Line(line)
+		sum.Part(line[:40])
+		sum.Part(line[40:])
+		sum.EndLine()
+	})
+}
+
+func FuzzTexts(f *testing.F) {
+	for i, one := range printed {
+		f.Add(uint8(i), []byte(one.text(rand.New(rand.NewPCG(1, uint64(i))))))
+	}
+	f.Fuzz(func(t *testing.T, kind uint8, text []byte) {
+		one := printed[int(kind)%len(printed)]
+		logical := typeOf(t, one.logical)
+		var values canonical.Values
+		got := bytes.Clone(values.Text(logical, text))
+		if again := values.Text(logical, got); !bytes.Equal(again, got) {
+			t.Errorf("%s: %q is %q, and that is %q", one.logical, text, got, again)
+		}
+		if logical.Class == source.JSONClass && !bytes.Equal(got, text) {
+			expectEqualJSON(t, text, got)
+		}
+	})
+}
+
+// expectEqualJSON compares what another parser makes of JSON. Numbers are compared as far as float64 tells them.
+func expectEqualJSON(t *testing.T, text, canonical []byte) {
+	t.Helper()
+	var want, got any
+	err := stdjson.Unmarshal(text, &want)
+	if err != nil && strings.Contains(err.Error(), "cannot unmarshal number") {
+		return // out of the range of float64
+	}
+	if err := stdjson.Unmarshal(canonical, &got); err != nil {
+		t.Errorf("%q becomes %q: %v", text, canonical, err)
+	}
+	if err != nil || !reflect.DeepEqual(got, want) && !strings.Contains(string(text), "-0") {
+		t.Errorf("%q becomes %q: %v", text, canonical, err)
+	}
+}
+
+func BenchmarkLine(b *testing.B) {
+	for name, columns := range map[string][]source.Column{
+		"json": {{Name: "j", Type: "json", Logical: source.Type{Class: source.JSONClass}}},
+		"all":  orders(b),
+	} {
+		b.Run(name, func(b *testing.B) {
+			line := []byte(`a,01.50,x,"{""b"":1,""a"":[1e2,""\n""],""a"":2}",2026-01-02 03:04:05+01,\xab,x,1.50` + "\n")
+			if name == "json" {
+				line = []byte(`"{""id"":17,""name"":""a name of some length"",""tags"":[""a"",""b""],` +
+					`""price"":1.5,""open"":true}"` + "\n")
+			}
+			var sum canonical.Adder
+			sum.Reset(canonical.TypesOf(columns, ""))
+			b.SetBytes(int64(len(line)))
+			for b.Loop() {
+				sum.Line(line)
+			}
+		})
+	}
+}

@@ -1,0 +1,445 @@
+package canonical
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+const (
+	// MaxJSON is the size of the largest JSON that is brought to its canonical text, which takes several times as much
+	// memory.
+	MaxJSON = 16 << 20
+
+	// maxDepth is how deep arrays and objects may be in each other.
+	maxDepth = 1000
+)
+
+// jsonPrinter prints JSON as jsonb does. It prints each object as it reads it, and then puts its members in order.
+type jsonPrinter struct {
+	text    []byte
+	at      int
+	out     []byte
+	members []member // of the objects that are open
+	keys    []byte   // without escapes
+	spare   []byte
+	depth   int
+}
+
+// member is a member of an object that is printed: its key, and where it is, without the comma.
+type member struct {
+	key        span // of keys
+	start, end int  // of out
+}
+
+type span struct{ start, end int }
+
+// append appends the canonical text of JSON. It reports false if jsonb refuses it.
+func (p *jsonPrinter) append(dst, text []byte) ([]byte, bool) {
+	if !utf8.Valid(text) {
+		return dst, false
+	}
+	p.text, p.at, p.out, p.members, p.keys, p.depth = text, 0, dst, p.members[:0], p.keys[:0], 0
+	ok := p.value()
+	if ok {
+		p.skipSpace()
+		ok = p.at == len(p.text)
+	}
+	dst = p.out
+	p.text, p.out = nil, nil
+	return dst, ok
+}
+
+func (p *jsonPrinter) skipSpace() {
+	for p.at < len(p.text) {
+		switch p.text[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// next skips white space, and returns the next character, or 0 at the end.
+func (p *jsonPrinter) next() byte {
+	p.skipSpace()
+	if p.at == len(p.text) {
+		return 0
+	}
+	return p.text[p.at]
+}
+
+func (p *jsonPrinter) value() bool {
+	switch c := p.next(); c {
+	case '{':
+		return p.object()
+	case '[':
+		return p.array()
+	case '"':
+		return p.string(false)
+	case 't':
+		return p.word("true")
+	case 'f':
+		return p.word("false")
+	case 'n':
+		return p.word("null")
+	default:
+		return p.number()
+	}
+}
+
+func (p *jsonPrinter) word(word string) bool {
+	if !bytes.HasPrefix(p.text[p.at:], []byte(word)) {
+		return false
+	}
+	p.at += len(word)
+	p.out = append(p.out, word...)
+	return true
+}
+
+// begin takes the character that opens an array or an object.
+func (p *jsonPrinter) begin() bool {
+	p.out = append(p.out, p.text[p.at])
+	p.at++
+	p.depth++
+	return p.depth <= maxDepth
+}
+
+// end takes the character that closes it.
+func (p *jsonPrinter) end() bool {
+	p.out = append(p.out, p.text[p.at])
+	p.at++
+	p.depth--
+	return true
+}
+
+func (p *jsonPrinter) array() bool {
+	if !p.begin() {
+		return false
+	}
+	if p.next() == ']' {
+		return p.end()
+	}
+	for {
+		if !p.value() {
+			return false
+		}
+		switch p.next() {
+		case ',':
+			p.at++
+			p.out = append(p.out, ", "...)
+		case ']':
+			return p.end()
+		default:
+			return false
+		}
+	}
+}
+
+func (p *jsonPrinter) object() bool {
+	if !p.begin() {
+		return false
+	}
+	if p.next() == '}' {
+		return p.end()
+	}
+	first, keys := len(p.members), len(p.keys)
+	for {
+		if p.next() != '"' {
+			return false
+		}
+		m := member{key: span{start: len(p.keys)}, start: len(p.out)}
+		if !p.string(true) || p.next() != ':' {
+			return false
+		}
+		m.key.end = len(p.keys)
+		p.at++
+		p.out = append(p.out, ": "...)
+		if !p.value() {
+			return false
+		}
+		m.end = len(p.out)
+		p.members = append(p.members, m)
+		switch p.next() {
+		case ',':
+			p.at++
+			p.out = append(p.out, ", "...)
+		case '}':
+			p.order(first)
+			p.members, p.keys = p.members[:first], p.keys[:keys]
+			return p.end()
+		default:
+			return false
+		}
+	}
+}
+
+// compare orders keys by their length, and then by their bytes.
+func (p *jsonPrinter) compare(a, b span) int {
+	if difference := (a.end - a.start) - (b.end - b.start); difference != 0 {
+		return difference
+	}
+	return bytes.Compare(p.keys[a.start:a.end], p.keys[b.start:b.end])
+}
+
+// order puts the members of the object that ends in order, and keeps the last of those with the same key.
+func (p *jsonPrinter) order(first int) {
+	all := p.members[first:]
+	ordered := true
+	for i := 1; i < len(all) && ordered; i++ {
+		ordered = p.compare(all[i-1].key, all[i].key) < 0
+	}
+	if ordered {
+		return
+	}
+	start := all[0].start
+	p.sort(all)
+	p.spare = p.spare[:0]
+	for i, m := range all {
+		if i+1 < len(all) && p.compare(m.key, all[i+1].key) == 0 {
+			continue // the sort is stable
+		}
+		if len(p.spare) > 0 {
+			p.spare = append(p.spare, ", "...)
+		}
+		p.spare = append(p.spare, p.out[m.start:m.end]...)
+	}
+	p.out = append(p.out[:start], p.spare...)
+}
+
+// sort sorts members, and keeps the order of equal ones.
+func (p *jsonPrinter) sort(all []member) {
+	const few = 12
+	if len(all) > few {
+		middle := len(all) / 2
+		p.sort(all[:middle])
+		p.sort(all[middle:])
+		p.merge(all, middle)
+		return
+	}
+	for i := 1; i < len(all); i++ {
+		for j := i; j > 0 && p.compare(all[j-1].key, all[j].key) > 0; j-- {
+			all[j-1], all[j] = all[j], all[j-1]
+		}
+	}
+}
+
+// merge merges two sorted halves, with room behind the members that are in use.
+func (p *jsonPrinter) merge(all []member, middle int) {
+	used := len(p.members)
+	p.members = append(p.members, all[:middle]...)
+	left := p.members[used:]
+	i, j := 0, middle
+	for k := 0; i < len(left); k++ {
+		if j < len(all) && p.compare(left[i].key, all[j].key) > 0 {
+			all[k], j = all[j], j+1
+		} else {
+			all[k], i = left[i], i+1
+		}
+	}
+	p.members = p.members[:used]
+}
+
+// string takes a string. The text of a key is also added to the keys.
+func (p *jsonPrinter) string(key bool) bool {
+	p.out = append(p.out, '"')
+	p.at++
+	for {
+		start := p.at
+		for p.at < len(p.text) && isPlain[p.text[p.at]] {
+			p.at++
+		}
+		plain := p.text[start:p.at]
+		p.out = append(p.out, plain...)
+		if key {
+			p.keys = append(p.keys, plain...)
+		}
+		switch {
+		case p.at == len(p.text):
+			return false
+		case p.text[p.at] == '"':
+			p.at++
+			p.out = append(p.out, '"')
+			return true
+		case p.text[p.at] != '\\':
+			return false // a control character
+		}
+		r, ok := p.escape()
+		if !ok {
+			return false
+		}
+		p.out = appendEscaped(p.out, r)
+		if key {
+			p.keys = utf8.AppendRune(p.keys, r)
+		}
+	}
+}
+
+// isPlain has the bytes that a string has as they are.
+var isPlain = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = c >= ' ' && c != '"' && c != '\\'
+	}
+	return plain
+}()
+
+// escape takes an escape, and returns the character that it stands for.
+func (p *jsonPrinter) escape() (r rune, ok bool) {
+	if p.at+1 >= len(p.text) {
+		return 0, false
+	}
+	c := p.text[p.at+1]
+	p.at += 2
+	switch c {
+	case '"', '\\', '/':
+		return rune(c), true
+	case 'b':
+		return '\b', true
+	case 'f':
+		return '\f', true
+	case 'n':
+		return '\n', true
+	case 'r':
+		return '\r', true
+	case 't':
+		return '\t', true
+	case 'u':
+	default:
+		return 0, false
+	}
+	if r, ok = p.hex(); !ok || !utf16.IsSurrogate(r) {
+		return r, ok && r != 0
+	}
+	if !bytes.HasPrefix(p.text[p.at:], []byte(`\u`)) {
+		return 0, false
+	}
+	p.at += 2
+	second, ok := p.hex()
+	r = utf16.DecodeRune(r, second)
+	return r, ok && r != utf8.RuneError
+}
+
+// hex takes four hexadecimal digits.
+func (p *jsonPrinter) hex() (r rune, ok bool) {
+	const digits = 4
+	if p.at+digits > len(p.text) {
+		return 0, false
+	}
+	for _, c := range p.text[p.at : p.at+digits] {
+		switch {
+		case '0' <= c && c <= '9':
+			r = r<<4 | rune(c-'0')
+		case 'a' <= c && c <= 'f':
+			r = r<<4 | rune(c-'a'+10)
+		case 'A' <= c && c <= 'F':
+			r = r<<4 | rune(c-'A'+10)
+		default:
+			return 0, false
+		}
+	}
+	p.at += digits
+	return r, true
+}
+
+// appendEscaped appends a character of a string.
+func appendEscaped(dst []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(dst, '\\', byte(r))
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	if r < ' ' {
+		const digits = "0123456789abcdef"
+		return append(dst, '\\', 'u', '0', '0', digits[r>>4], digits[r&15])
+	}
+	return utf8.AppendRune(dst, r)
+}
+
+// number takes a number. Zeros at the end of its fraction stay, as in numeric.
+func (p *jsonPrinter) number() bool {
+	start := p.at
+	if p.at < len(p.text) && p.text[p.at] == '-' {
+		p.at++
+	}
+	whole := digits(p.text[p.at:])
+	if whole == 0 || whole > maxWhole || whole > 1 && p.text[p.at] == '0' {
+		return false
+	}
+	p.at += whole
+	fraction := 0
+	if p.at < len(p.text) && p.text[p.at] == '.' {
+		fraction = digits(p.text[p.at+1:])
+		if fraction == 0 || fraction > maxFraction {
+			return false
+		}
+		p.at += 1 + fraction
+	}
+	mantissa := p.text[start:p.at]
+	exponent := 0
+	if p.at < len(p.text) && (p.text[p.at] == 'e' || p.text[p.at] == 'E') {
+		from := p.at + 1
+		p.at = from
+		if p.at < len(p.text) && (p.text[p.at] == '-' || p.text[p.at] == '+') {
+			p.at++
+		}
+		n := digits(p.text[p.at:])
+		p.at += n
+		var err error
+		if exponent, err = strconv.Atoi(string(p.text[from:p.at])); n == 0 || err != nil {
+			return false
+		}
+	}
+	if exponent == 0 {
+		if mantissa[0] == '-' && isZero(mantissa[1:]) {
+			mantissa = mantissa[1:] // numeric has no such zero
+		}
+		p.out = append(p.out, mantissa...)
+		return true
+	}
+	return p.shifted(mantissa, fraction, exponent)
+}
+
+// shifted appends a number whose exponent is not 0.
+func (p *jsonPrinter) shifted(mantissa []byte, fraction, exponent int) bool {
+	if exponent > maxWhole || exponent < -maxDigits {
+		return false
+	}
+	n, _ := parseNumber(mantissa)
+	n.exponent = exponent
+	scale := max(0, fraction-exponent)
+	if len(n.whole)+len(n.fraction) == 0 {
+		n.exponent = 0
+	} else if scale > maxFraction {
+		return false
+	}
+	begin := len(p.out)
+	var ok bool
+	if p.out, ok = n.shift(p.out); !ok {
+		return false
+	}
+	plain, _ := parseNumber(p.out[begin:])
+	moved := len(p.out)
+	p.out = plain.append(p.out, min(scale, maxFraction))
+	p.out = append(p.out[:begin], p.out[moved:]...)
+	return true
+}
+
+func isZero(number []byte) bool {
+	for _, c := range number {
+		if c != '0' && c != '.' {
+			return false
+		}
+	}
+	return true
+}
