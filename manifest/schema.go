@@ -43,6 +43,7 @@ func IsSchemaName(name string) bool {
 func NewSchema(s *source.Schema) *Schema {
 	described := &Schema{Schema: source.Schema{
 		Dialect: s.Dialect, By: valid(s.By), Tables: s.Tables, Needs: s.Needs, OwnRows: s.OwnRows,
+		Staged: s.Staged,
 	}}
 	for _, name := range s.Lacks {
 		described.Lacks = append(described.Lacks, valid(name))

@@ -53,6 +53,9 @@ func StartSchema(ctx context.Context, s Source, config SchemaConfig) (
 type SchemaConfig struct {
 	// Grants adds who owns what, and who may do what with it. The roles must exist where the statements are run.
 	Grants bool
+
+	// LargeObjects adds those of PostgreSQL, whose rows are then those of a table that is Staged.
+	LargeObjects bool
 }
 
 // SchemaOf returns the schema of a source, or a [*NoSchemaError] if it is not a [Schemer]. What it lacks is bounded as
@@ -88,10 +91,30 @@ type Schema struct {
 	// once, they must be read and listed by a source after [Separate]. Package export sees to that, except the list.
 	OwnRows bool `json:"own_rows,omitempty"`
 
+	Staged []Staged `json:"staged,omitempty"`
+
 	// Lacks names, for people, what the database has and the schema has not, such as "the subscription \"orders\"".
 	Lacks []string `json:"lacks,omitempty"`
 
 	Statements []Statement `json:"-"` // in order; there may be many thousands
+}
+
+// Staged is a table that Tables of the source does not list, although its rows belong to the database, such as
+// pg_catalog.pg_largeobject. No rows can be loaded into it. They are loaded into another table, which statements before
+// the rows make, and from which a statement after the rows takes them.
+type Staged struct {
+	Table string `json:"table"`
+	Into  string `json:"into"`
+}
+
+// StagedIn returns the table that takes the rows of a table, if that is Staged, or else "".
+func (s *Schema) StagedIn(table string) string {
+	for _, one := range s.Staged {
+		if one.Table == table {
+			return one.Into
+		}
+	}
+	return ""
 }
 
 // Count returns the number of statements before the rows, and of those after them.

@@ -113,6 +113,10 @@ func (s *session) findTarget(ctx context.Context, name string) (*target, error) 
 	if kind := kinds[t.kind]; kind != "" {
 		return nil, fmt.Errorf("postgres: %s is %s, which cannot be loaded", doing, kind)
 	}
+	if t.schema == "pg_catalog" {
+		return nil, fmt.Errorf("postgres: %s is one of the system, which cannot be loaded; large objects are made "+
+			"with the whole database", doing)
+	}
 	own := *t
 	return &own, nil
 }

@@ -106,7 +106,8 @@ var (
 // Allowed reports whether a statement begins as one of a schema. Those that change the user are only before the rows,
 // which one transaction makes.
 func Allowed(sql string, after bool) bool {
-	return allowed.MatchString(sql) && !forbidden.MatchString(sql) || !after && authorization.MatchString(sql)
+	return allowed.MatchString(sql) && !forbidden.MatchString(sql) || !after && authorization.MatchString(sql) ||
+		isOfLargeObjects(sql)
 }
 
 // leftOut matches the statements that do not come along.

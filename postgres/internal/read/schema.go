@@ -66,7 +66,7 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 			return nil, err
 		}
 		schema.OwnRows = ownRows
-		return schema, db.complete(ctx, schema, large)
+		return schema, db.complete(ctx, schema, config, large)
 	}, nil
 }
 
@@ -93,11 +93,17 @@ func (db *DB) dump(ctx context.Context, config pgdump.Config) (wait func() (*sou
 }
 
 // complete adds to a schema what pg_dump does not print.
-func (db *DB) complete(ctx context.Context, schema *source.Schema, large int64) (err error) {
+func (db *DB) complete(
+	ctx context.Context, schema *source.Schema, config source.SchemaConfig, large int64,
+) (err error) {
 	if schema.Lacks, err = db.session.list(ctx, schemaLacksSQL); err != nil {
 		return db.session.failed(ctx, readingSchema, err)
 	}
 	switch {
+	case config.LargeObjects:
+		if err := db.addLargeObjects(ctx, schema, config.Grants); err != nil {
+			return err
+		}
 	case large == 1:
 		schema.Lacks = append(schema.Lacks, "1 large object")
 	case large > 1:

@@ -126,6 +126,9 @@ func (o *options) request(a *command.App, args []string) (*request, error) {
 	if err := o.checkTables(names); err != nil {
 		return nil, err
 	}
+	if o.largeObjects && db.Engine != "postgres" {
+		return nil, command.Usagef("--large-objects is for PostgreSQL")
+	}
 	if o.shared.given() {
 		if err := db.NotShared(); err != nil {
 			return nil, err
@@ -302,8 +305,8 @@ func (o *options) checkTables(names []string) error {
 		return command.WithHint(command.Usagef("several tables cannot go to standard output"),
 			"into a directory: -o DIR")
 	case !o.all && o.schemaFlags != (schemaFlags{}):
-		return command.WithHint(command.Usagef("--schema-only, --data-only and --grants are for whole databases"),
-			"export all tables: --all")
+		return command.WithHint(command.Usagef("--schema-only, --data-only, --grants and --large-objects are for whole "+
+			"databases"), "export all tables: --all")
 	case o.parted() && o.schemaOnly:
 		return command.Usagef("--schema-only exports no tables, so they have no parts and no workers")
 	case o.failFast && !o.several(names):

@@ -15,7 +15,7 @@ import (
 
 // schemaFlags say whether the schema of a whole database goes along.
 type schemaFlags struct {
-	schemaOnly, dataOnly, grants bool
+	schemaOnly, dataOnly, grants, largeObjects bool
 }
 
 func (f *schemaFlags) add(cmd *cobra.Command) {
@@ -23,9 +23,20 @@ func (f *schemaFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.schemaOnly, "schema-only", false, "with --all, export what makes the database, without its rows")
 	flags.BoolVar(&f.dataOnly, "data-only", false, "with --all, export only the rows, and what makes their tables")
 	flags.BoolVar(&f.grants, "grants", false, "with --all, export also who owns what, and who may do what")
+	flags.BoolVar(&f.largeObjects, "large-objects", false, "with --all, export also the large objects of PostgreSQL")
 	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
 	cmd.MarkFlagsMutuallyExclusive("grants", "data-only")
+	cmd.MarkFlagsMutuallyExclusive("large-objects", "schema-only")
+	cmd.MarkFlagsMutuallyExclusive("large-objects", "data-only")
 }
+
+// config is what belongs to the schema.
+func (f *schemaFlags) config() source.SchemaConfig {
+	return source.SchemaConfig{Grants: f.grants, LargeObjects: f.largeObjects}
+}
+
+// asks reports whether there must be a schema, and before the rows.
+func (f *schemaFlags) asks() bool { return f.schemaOnly || f.grants || f.largeObjects }
 
 // schemaReport says what makes the whole database again.
 type schemaReport struct {
@@ -54,7 +65,7 @@ func (e *request) readSchema(ctx context.Context, a *command.App, src source.Sou
 	if !e.options.all || e.options.dataOnly {
 		return e.plan.Omitted, nil
 	}
-	schema, err := source.SchemaOf(ctx, src, source.SchemaConfig{Grants: e.options.grants})
+	schema, err := source.SchemaOf(ctx, src, e.options.config())
 	return e.useSchema(a, src, schema, err)
 }
 
@@ -77,7 +88,7 @@ func (e *request) useSchema(
 // [export.Plan.Tables] finishes that.
 func (e *request) startSchema(ctx context.Context, a *command.App, src source.Source) (omitted []string, err error) {
 	o := e.options
-	if _, can := src.(source.SchemaStarter); !can || !o.all || o.dataOnly || o.schemaOnly || o.grants {
+	if _, can := src.(source.SchemaStarter); !can || !o.all || o.dataOnly || o.asks() {
 		return e.readSchema(ctx, a, src)
 	}
 	ownRows, finish, err := source.StartSchema(ctx, src, source.SchemaConfig{})
@@ -119,7 +130,7 @@ func (e *request) takeSchema(schema *source.Schema, err error) (taken takenSchem
 	case none.Hint != "":
 		err = command.WithHint(err, none.Hint)
 	}
-	if o.schemaOnly || o.grants {
+	if o.asks() {
 		return taken, err
 	}
 	taken = takenSchema{omitted: e.plan.Omitted, none: err}

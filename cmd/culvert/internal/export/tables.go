@@ -301,7 +301,7 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 
 // listTables returns the tables that are exported. A whole database need not have any.
 func (e *request) listTables(ctx context.Context, src source.Source) ([]string, error) {
-	names, err := e.options.tableNames(ctx, src, e.names)
+	names, err := e.tableNames(ctx, src)
 	if errors.Is(err, errNoTables) && e.plan.FinishSchema != nil {
 		if _, _, finishErr := e.plan.FinishSchema(ctx); finishErr != nil {
 			return nil, finishErr
@@ -315,6 +315,18 @@ func (e *request) listTables(ctx context.Context, src source.Source) ([]string, 
 }
 
 var errNoTables = errors.New("there are no tables to export")
+
+// tableNames returns the tables of which rows are exported, with those that the schema has beside the others.
+func (e *request) tableNames(ctx context.Context, src source.Source) ([]string, error) {
+	names, err := e.options.tableNames(ctx, src, e.names)
+	if s := e.plan.Schema; s != nil && len(s.Staged) > 0 && (err == nil || errors.Is(err, errNoTables)) {
+		for _, one := range s.Staged {
+			names = append(names, one.Table)
+		}
+		return names, nil
+	}
+	return names, err
+}
 
 // tableNames returns the tables that are named, or those that the database has.
 func (o *options) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {

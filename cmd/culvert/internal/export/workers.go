@@ -293,7 +293,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Output: &workers.Output{Plan: e.plan, Place: e.place},
 		Open:   e.db.Open, Join: e.db.Join, Held: e.options.held(),
 		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
-			return e.options.tableNames(ctx, src, e.names)
+			return e.tableNames(ctx, src)
 		},
 		Schema: e.schema,
 		Omitted: func(ctx context.Context, src source.Source) ([]string, error) {

@@ -24,6 +24,7 @@ type copyOptions struct {
 	from          database.Flags
 	all, noVerify bool
 	schemaOnly    bool
+	largeObjects  bool
 }
 
 // NewCopy returns the verb copy.
@@ -70,7 +71,9 @@ func NewCopy(a *command.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "copy all tables")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "with --all, make the whole database without its rows")
-	for _, other := range []string{"truncate", "swap", "append", "on-conflict"} {
+	flags.BoolVar(&o.largeObjects, "large-objects", false,
+		"with --all and --create, copy also the large objects of PostgreSQL")
+	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "large-objects"} {
 		cmd.MarkFlagsMutuallyExclusive("schema-only", other)
 	}
 	flags.BoolVar(&o.noVerify, "no-verify", false, "do not read the rows back to compare their sum")
@@ -158,6 +161,10 @@ func (c *copying) parse(args []string) (err error) {
 		return command.WithHint(command.Usagef("TABLE is missing"), copyUsage)
 	case c.o.schemaOnly && !c.o.all:
 		return command.WithHint(command.Usagef("--schema-only makes whole databases"), "copy all tables: --all")
+	case c.o.largeObjects && !(c.o.all && c.o.create):
+		return command.WithHint(command.Usagef("--large-objects is for whole databases"), "add --all and --create")
+	case c.o.largeObjects && (c.source.Engine != "postgres" || c.db.Engine != "postgres"):
+		return command.Usagef("--large-objects is for two databases of PostgreSQL")
 	case (c.o.columns != nil || c.o.renames != nil) && last != 1:
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "copy it by itself")
 	}
@@ -205,6 +212,11 @@ func (c *copying) list(ctx context.Context) error {
 		}
 	}
 	c.leaveOut(omitted, c.o.JSON)
+	if c.schema != nil {
+		for _, one := range c.schema.Staged {
+			c.targets = append(c.targets, target{from: one.Table, to: one.Into})
+		}
+	}
 	if len(names) == 0 && c.schema == nil {
 		return errors.New("there are no tables to copy")
 	}

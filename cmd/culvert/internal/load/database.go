@@ -162,8 +162,8 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 		}
 		return nil
 	}
-	schema, err := source.SchemaOf(ctx, c.src, source.SchemaConfig{})
-	if none, is := errors.AsType[*source.NoSchemaError](err); is && !c.o.schemaOnly {
+	schema, err := source.SchemaOf(ctx, c.src, source.SchemaConfig{LargeObjects: c.o.largeObjects})
+	if none, is := errors.AsType[*source.NoSchemaError](err); is && !c.o.schemaOnly && !c.o.largeObjects {
 		*omitted = append(*omitted, "the schema: "+command.Plain(none))
 		return nil
 	}
