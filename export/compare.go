@@ -1,10 +1,12 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 
 	"culvert/format"
@@ -36,17 +38,23 @@ func (d difference) Error() string { return "export: " + string(d) }
 func (d difference) Unwrap() error { return ErrDiffers }
 
 // Compare reads the tables of an export from a database, with up to jobs cores and connections as an export does, and
-// compares the number of rows and their sum with the manifest. [manifest.Manifest.NameIn] says how the tables are
-// named. It writes nothing, and reads no files; see [Directory.Verify]. The source decides whether the tables are of
-// one state, as in an export. After each table it calls compared, if that is not nil, with nil, or an error that wraps
-// [ErrDiffers], or the reason why the table cannot be read. Tables whose export failed are left out. The source is
-// separated if [manifest.Manifest.OwnRows] says so. Without a sum, as in manifests of version 1, only the number of
-// rows is compared. What JSON Lines do not keep, the white space of JSON, is not compared either.
+// compares the number of rows and their sum with the manifest. The map has the names of tables in the manifest, and the
+// names that they have in the database, or "" for those of [manifest.Manifest.NameIn]; nil stands for all tables. The
+// error is a [*source.UnknownError] if it has others. Compare writes nothing, and reads no files; see
+// [Directory.Verify]. The source decides whether the tables are of one state, as in an export. After each table it
+// calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
+// be read. Tables whose export failed are left out. The source is separated if [manifest.Manifest.OwnRows] says so.
+// Without a sum, as in manifests of version 1, only the number of rows is compared. What JSON Lines do not keep, the
+// white space of JSON, is not compared either.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(
-	ctx context.Context, src source.Source, jobs int, progress *Progress, compared func(*manifest.Table, error),
+	ctx context.Context, src source.Source, jobs int, progress *Progress, names map[string]string,
+	compared func(*manifest.Table, error),
 ) error {
+	if err := d.Manifest.Knows(slices.Collect(maps.Keys(names))); err != nil {
+		return err
+	}
 	var failure error
 	differing, tables := 0, 0
 	if d.Manifest.OwnRows() {
@@ -59,7 +67,8 @@ func (d *Directory) Compare(
 	system := source.DialectOf(description.System)
 	for i := range d.Manifest.Tables {
 		t := &d.Manifest.Tables[i]
-		if t.Error != "" {
+		name, wanted := names[t.Name]
+		if t.Error != "" || names != nil && !wanted {
 			continue
 		}
 		tables++
@@ -67,7 +76,7 @@ func (d *Directory) Compare(
 			Format: format.CSV{}, Compression: None, Unencrypted: true, Jobs: jobs, Progress: progress,
 			kept: "."+d.Manifest.Format == format.JSONL{}.Extension(),
 		}
-		err := plan.compare(ctx, src, d.Manifest.NameIn(system, t), t)
+		err := plan.compare(ctx, src, cmp.Or(name, d.Manifest.NameIn(system, t)), t)
 		switch {
 		case stops(ctx, err):
 			return err

@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ func TestCompare(t *testing.T) {
 	} {
 		var found []string
 		progress := new(export.Progress)
-		err := d.Compare(t.Context(), database(t, script), 2, progress, func(table *manifest.Table, err error) {
+		err := d.Compare(t.Context(), database(t, script), 2, progress, nil, func(table *manifest.Table, err error) {
 			if errors.Is(err, export.ErrDiffers) {
 				found = append(found, table.Name+": "+err.Error())
 			} else if err != nil {
@@ -70,20 +71,41 @@ func TestCompare(t *testing.T) {
 func TestCompareFails(t *testing.T) {
 	good := schema{"a": {rows: 10}, "b": {rows: 10}, "denied": nil}
 	d := exportedTables(t, good, "a", "denied", "b")
-	if err := d.Compare(t.Context(), good, 2, nil, nil); err != nil {
+	if err := d.Compare(t.Context(), good, 2, nil, nil, nil); err != nil {
 		t.Errorf("the same: %v", err)
 	}
 	denied := schema{"a": nil, "b": {rows: 10}}
-	if err := d.Compare(t.Context(), denied, 2, nil, nil); !errors.Is(err, errDenied) ||
+	if err := d.Compare(t.Context(), denied, 2, nil, nil, nil); !errors.Is(err, errDenied) ||
 		errors.Is(err, export.ErrDiffers) {
 		t.Errorf("denied: %v", err)
 	}
 	denied["b"] = &generated{rows: 9}
-	if err := d.Compare(t.Context(), denied, 2, nil, nil); !errors.Is(err, export.ErrDiffers) {
+	if err := d.Compare(t.Context(), denied, 2, nil, nil, nil); !errors.Is(err, export.ErrDiffers) {
 		t.Errorf("denied, and fewer rows: %v", err)
 	}
 	lost := schema{"a": {rows: 10, failAt: 5, fail: source.ErrUnavailable}, "b": {rows: 9}}
-	if err := d.Compare(t.Context(), lost, 2, nil, nil); !errors.Is(err, source.ErrUnavailable) {
+	if err := d.Compare(t.Context(), lost, 2, nil, nil, nil); !errors.Is(err, source.ErrUnavailable) {
 		t.Errorf("lost: %v", err)
+	}
+}
+
+// TestCompareNames compares only the tables that are named, under the names that they have in the database.
+func TestCompareNames(t *testing.T) {
+	d := exportedTables(t, schema{"a": {rows: 10}, "b": {rows: 20}}, "a", "b")
+	renamed := schema{"old_a": {rows: 10}, "b": {rows: 7}}
+	var found []string
+	compared := func(table *manifest.Table, _ error) { found = append(found, table.Name) }
+	names := map[string]string{"a": "old_a"}
+	err := d.Compare(t.Context(), renamed, 2, nil, names, compared)
+	if err != nil || !slices.Equal(found, []string{"a"}) {
+		t.Errorf("compared %q, error %v", found, err)
+	}
+	names["b"] = ""
+	if err := d.Compare(t.Context(), renamed, 2, nil, names, nil); !errors.Is(err, export.ErrDiffers) {
+		t.Errorf("a table that keeps its name, and has fewer rows: %v", err)
+	}
+	names["c"] = "a"
+	if err := d.Compare(t.Context(), renamed, 2, nil, names, nil); !errors.As(err, new(*source.UnknownError)) {
+		t.Errorf("a table that no manifest lists: %v", err)
 	}
 }

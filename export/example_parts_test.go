@@ -75,7 +75,7 @@ func ExampleDirectory_Compare() {
 		if err != nil {
 			return err
 		}
-		return written.Compare(context.Background(), src, 1, nil, func(t *manifest.Table, err error) {
+		return written.Compare(context.Background(), src, 1, nil, nil, func(t *manifest.Table, err error) {
 			fmt.Println(t.Name, t.Sum, err)
 		})
 	})

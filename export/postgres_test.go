@@ -122,7 +122,7 @@ func TestPostgresParts(t *testing.T) {
 	if err := d.Verify(t.Context(), nil); err != nil || !d.Manifest.Consistent {
 		t.Errorf("verified with error %v", err)
 	}
-	if err := d.Compare(t.Context(), db, 2, nil, nil); err != nil {
+	if err := d.Compare(t.Context(), db, 2, nil, nil, nil); err != nil {
 		t.Errorf("compared in the same snapshot: %v", err)
 	}
 	later, err := postgres.OpenSource(t.Context(), database.ConnString())
@@ -131,7 +131,7 @@ func TestPostgresParts(t *testing.T) {
 	}
 	defer later.Close()
 	var differs *export.DiffersError
-	if err := d.Compare(t.Context(), later, 2, nil, nil); !errors.As(err, &differs) || differs.Differing != 2 {
+	if err := d.Compare(t.Context(), later, 2, nil, nil, nil); !errors.As(err, &differs) || differs.Differing != 2 {
 		t.Errorf("compared later: %v", err)
 	}
 }

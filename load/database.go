@@ -70,8 +70,8 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 // CopyDatabase is Database for the tables of another database, whose schema is given. If the copy goes on, all tables
 // are copied again where the schema makes them, in the snapshot of that time. With the other systems, tables that are
 // committed stay as they are, so they have the rows of an earlier snapshot. If the schema has OwnRows, the source is
-// separated, and the tables must have been listed after [source.Separate]. Tables that are Staged must be named with the
-// tables that receive their rows.
+// separated, and the tables must have been listed after [source.Separate]. Tables that are Staged must be named with
+// the tables that receive their rows.
 func (p *Plan) CopyDatabase(
 	ctx context.Context, dst sink.Sink, src source.Source, schema *source.Schema, tables []Names,
 ) ([]Stats, error) {

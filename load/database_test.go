@@ -129,7 +129,7 @@ func TestDatabase(t *testing.T) {
 			t.Errorf("%d tables were loaded", len(all))
 		}
 		compared := openPostgres(t, again)
-		if err := from.Compare(t.Context(), compared, 1, nil, nil); err != nil {
+		if err := from.Compare(t.Context(), compared, 1, nil, nil, nil); err != nil {
 			t.Error("the database is not that of the export:", err)
 		}
 		if got := dumped(t, again); !slices.Equal(got, want) {

@@ -134,14 +134,8 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 	if tables != nil && len(tables) == 0 {
 		return nil, errors.New("load: no tables")
 	}
-	var known []string
-	for i := range m.Tables {
-		known = append(known, m.Tables[i].Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(tables)) {
-		if !slices.Contains(known, name) {
-			return nil, &source.UnknownError{What: "table", Name: name, Known: known}
-		}
+	if err := m.Knows(slices.Collect(maps.Keys(tables))); err != nil {
+		return nil, err
 	}
 	var jobs []tableJob
 	var columns []string

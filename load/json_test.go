@@ -88,7 +88,7 @@ func TestJSONInJSONL(t *testing.T) {
 				t.Fatal(err)
 			}
 			backup := newBackupOf(t, src, export.Plan{Format: format.JSONL{}}, 0, "jsons")
-			if err := backup.Compare(t.Context(), src, 1, nil, nil); err != nil {
+			if err := backup.Compare(t.Context(), src, 1, nil, nil, nil); err != nil {
 				t.Errorf("the export is compared with its source: %v", err)
 			}
 			want := csvOf(t, src, "jsons")

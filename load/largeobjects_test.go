@@ -80,7 +80,7 @@ func TestLargeObjects(t *testing.T) {
 	if _, err := plan.Database(t.Context(), newSink(t, loaded), from, "a load"); err != nil {
 		t.Fatal(err)
 	}
-	if err := from.Compare(t.Context(), openPostgres(t, loaded), 1, nil, nil); err != nil {
+	if err := from.Compare(t.Context(), openPostgres(t, loaded), 1, nil, nil, nil); err != nil {
 		t.Error("the database is not that of the export:", err)
 	}
 	names := []load.Names{{From: "public.t", To: "public.t"}}

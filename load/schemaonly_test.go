@@ -123,7 +123,7 @@ func TestDefinedOnly(t *testing.T) {
 	if got := s.rows("SELECT id FROM a"); got != "7" {
 		t.Errorf("the rows are %s", got)
 	}
-	if err := from.Compare(t.Context(), s.src, 1, nil, nil); err == nil {
+	if err := from.Compare(t.Context(), s.src, 1, nil, nil, nil); err == nil {
 		t.Error("rows that were not exported are compared")
 	}
 }

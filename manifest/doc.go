@@ -163,9 +163,9 @@
 //	tables      boolean  whether it makes the tables; otherwise, their definitions do
 //	needs       boolean  whether it makes only what the tables need, each thing if it does not exist
 //	own_rows    boolean  whether each table has only its own rows, although others inherit from it (source.Separator)
-//	staged      array    of objects with the strings table and into: rows of the first table are loaded into the second
-//	                     one, from which a statement after the rows takes them. So large objects are made again, whose
-//	                     rows are those of pg_catalog.pg_largeobject
+//	staged      array    of objects with the strings table and into: rows of the first table, such as
+//	                     pg_catalog.pg_largeobject, are loaded into the second one, from which a statement after the
+//	                     rows takes them
 //	lacks       array    of strings, for people: what the database has and the schema has not
 //	file        string   the name of its file
 //	before      number   the number of statements that come before the rows

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"slices"
 	"strings"
 
 	"culvert/source"
@@ -21,4 +22,18 @@ func (m *Manifest) NameIn(system source.Dialect, t *Table) string {
 		return strings.TrimPrefix(t.Name, "public.")
 	}
 	return t.Name
+}
+
+// Knows returns a [*source.UnknownError] about the first of the names, in alphabetical order, that no table has.
+func (m *Manifest) Knows(names []string) error {
+	var known []string
+	for i := range m.Tables {
+		known = append(known, m.Tables[i].Name)
+	}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if !slices.Contains(known, name) {
+			return &source.UnknownError{What: "table", Name: name, Known: known}
+		}
+	}
+	return nil
 }

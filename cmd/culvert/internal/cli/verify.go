@@ -13,6 +13,7 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
+	"culvert/cmd/culvert/internal/load"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/manifest"
@@ -70,6 +71,7 @@ func newVerify(a *command.App) *cobra.Command {
 	})
 	o.InputFlags.Add(cmd)
 	o.author.Add(cmd, "accept")
+	cmd.Args = cobra.ArbitraryArgs
 	flags := cmd.Flags()
 	flags.Var((*command.NotEmpty)(&o.against), "against", "also compare the tables with the database `SOURCE`")
 	o.from.Add(cmd)
@@ -103,6 +105,16 @@ func verify(
 	if err != nil {
 		return err
 	}
+	var names map[string]string
+	if against && len(args) > 1 {
+		if names, err = load.ParseNames(args[1:]); err != nil {
+			return err
+		}
+		args = args[:1]
+	}
+	if err := command.OneFile(nil, args); err != nil {
+		return command.WithHint(err, "to compare some tables with a database: --against SOURCE DIR TABLE...")
+	}
 	if err := o.author.Read(ctx, a); err != nil {
 		return err
 	}
@@ -118,7 +130,7 @@ func verify(
 		}
 		if info, err := l.Info(); err == nil && info.IsDir() {
 			config.Jobs = o.Jobs
-			err := verifyDirectory(ctx, a, w, r, l, config, o, db)
+			err := verifyDirectory(ctx, a, w, r, l, config, o, &comparison{db: db, names: names, is: against})
 			if errors.Is(err, export.ErrNoManifest) && !against {
 				t, tableErr := argument.OpenTable(ctx, a, args[0], &o.PlaceFlags, config)
 				if t != nil {

@@ -27,9 +27,16 @@ type verifiedTable struct {
 	Error    string `json:"error,omitempty"`    // what is wrong with the file, or why the table has none
 }
 
+// comparison says with what the tables of a directory are compared.
+type comparison struct {
+	is    bool // whether they are
+	db    database.Database
+	names map[string]string // of the tables, as for [export.Directory.Compare]
+}
+
 func verifyDirectory(
 	ctx context.Context, a *command.App, w *command.Work, r *verifyReport, l *argument.Location,
-	config export.ReadConfig, o *verifyOptions, db database.Database,
+	config export.ReadConfig, o *verifyOptions, with *comparison,
 ) error {
 	r.File, w.Name = l.Text, l.Text
 	files, err := l.Directory()
@@ -52,7 +59,7 @@ func verifyDirectory(
 	w.Figures = func() ui.Figures {
 		in, out := d.Progress()
 		figures := ui.Figures{Rows: ui.NoRows, In: in, Out: out}
-		if db != (database.Database{}) {
+		if with.is {
 			figures.Rows = progress.Rows.Load()
 		}
 		return figures
@@ -105,10 +112,10 @@ func verifyDirectory(
 	if more > 0 {
 		warn(fmt.Sprintf("%s: it does not list %d more", l.Text, more))
 	}
-	if err != nil && !command.Is[*export.PartialError](err) || db == (database.Database{}) {
+	if err != nil && !command.Is[*export.PartialError](err) || !with.is {
 		return damage(l, err)
 	}
-	if err := compare(ctx, w, r, d, db, config.Jobs, progress); err != nil {
+	if err := compare(ctx, w, r, d, with, config.Jobs, progress); err != nil {
 		return err
 	}
 	return damage(l, err)
@@ -116,9 +123,10 @@ func verifyDirectory(
 
 // compare compares the tables with a database.
 func compare(
-	ctx context.Context, w *command.Work, r *verifyReport, d *export.Directory, db database.Database, jobs int,
+	ctx context.Context, w *command.Work, r *verifyReport, d *export.Directory, with *comparison, jobs int,
 	progress *export.Progress,
 ) (err error) {
+	db := with.db
 	src, err := db.Open(ctx)
 	if err != nil {
 		return err
@@ -130,7 +138,7 @@ func compare(
 	}
 	r.Against = cmp.Or(description.System, db.Engine)
 	console := w.App.Console
-	err = d.Compare(ctx, src, jobs, progress, func(t *manifest.Table, err error) {
+	err = d.Compare(ctx, src, jobs, progress, with.names, func(t *manifest.Table, err error) {
 		if err == nil && t.Sum == "" && !w.Flags.JSON {
 			console.Warn(ui.Name(t.Name) + ": only the number of rows was compared: the manifest has no sum")
 		}

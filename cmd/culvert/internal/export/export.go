@@ -305,8 +305,8 @@ func (o *options) checkTables(names []string) error {
 		return command.WithHint(command.Usagef("several tables cannot go to standard output"),
 			"into a directory: -o DIR")
 	case !o.all && o.schemaFlags != (schemaFlags{}):
-		return command.WithHint(command.Usagef("--schema-only, --data-only, --grants and --large-objects are for whole "+
-			"databases"), "export all tables: --all")
+		err := command.Usagef("--schema-only, --data-only, --grants and --large-objects are for whole databases")
+		return command.WithHint(err, "export all tables: --all")
 	case o.parted() && o.schemaOnly:
 		return command.Usagef("--schema-only exports no tables, so they have no parts and no workers")
 	case o.failFast && !o.several(names):

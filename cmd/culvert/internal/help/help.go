@@ -80,8 +80,8 @@ func Text(name string) string {
 // group for all commands that have it.
 var flagGroups = []struct{ title, flags string }{
 	{"Database", "against dsn-file insecure-dsn"},
-	{"Selection", "all schema schema-only data-only grants large-objects query columns where limit snapshot include exclude from " +
-		"rows long"},
+	{"Selection", "all schema schema-only data-only grants large-objects query columns where limit snapshot include " +
+		"exclude from rows long"},
 	{"Tables", "create truncate swap append on-conflict key map convert sequences triggers ledger verify no-verify " +
 		"analyze lock-timeout redact-errors"},
 	{"Access", "allow writable rw allow-other"},

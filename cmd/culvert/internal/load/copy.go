@@ -161,7 +161,7 @@ func (c *copying) parse(args []string) (err error) {
 		return command.WithHint(command.Usagef("TABLE is missing"), copyUsage)
 	case c.o.schemaOnly && !c.o.all:
 		return command.WithHint(command.Usagef("--schema-only makes whole databases"), "copy all tables: --all")
-	case c.o.largeObjects && !(c.o.all && c.o.create):
+	case c.o.largeObjects && (!c.o.all || !c.o.create):
 		return command.WithHint(command.Usagef("--large-objects is for whole databases"), "add --all and --create")
 	case c.o.largeObjects && (c.source.Engine != "postgres" || c.db.Engine != "postgres"):
 		return command.Usagef("--large-objects is for two databases of PostgreSQL")

@@ -152,6 +152,13 @@ func parseTargets(arguments []string) ([]target, error) {
 	return tables, nil
 }
 
+// ParseNames returns the names that tables have in a database, "" for the usual ones, by those in a manifest, of
+// arguments TABLE or TABLE=NAME. It is nil if there are none.
+func ParseNames(arguments []string) (map[string]string, error) {
+	tables, err := parseTargets(arguments)
+	return namesOf(tables), err
+}
+
 // namesOf returns the names in the database by those in the manifest; nil stands for all.
 func namesOf(tables []target) map[string]string {
 	if len(tables) == 0 {
