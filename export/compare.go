@@ -11,6 +11,7 @@ import (
 
 	"culvert/format"
 	"culvert/manifest"
+	"culvert/mask"
 	"culvert/source"
 )
 
@@ -44,7 +45,8 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // [Directory.Verify]. The source decides whether the tables are of one state, as in an export. After each table it
 // calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
 // be read. Tables whose export failed are left out. The source is separated if [manifest.Manifest.OwnRows] says so.
-// Without a sum, as in manifests of version 1, only the number of rows is compared. What JSON Lines do not keep, the
+// Without a sum, as in manifests of version 1, only the number of rows is compared. Values that were masked are masked
+// again, with the MaskKey. What JSON Lines do not keep, the
 // white space of JSON, is not compared either.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
@@ -76,6 +78,9 @@ func (d *Directory) Compare(
 			Format: format.CSV{}, Compression: None, Unencrypted: true, Jobs: jobs, Progress: progress,
 			kept: "."+d.Manifest.Format == format.JSONL{}.Extension(),
 		}
+		if plan.Masks, err = d.masksOf(t); err != nil {
+			return err
+		}
 		err := plan.compare(ctx, src, cmp.Or(name, d.Manifest.NameIn(system, t)), t)
 		switch {
 		case stops(ctx, err):
@@ -94,6 +99,33 @@ func (d *Directory) Compare(
 	}
 	return failure
 }
+
+// masksOf returns the masks of a table as those of its rows.
+func (d *Directory) masksOf(t *manifest.Table) (*mask.Policy, error) {
+	if len(t.Masks) == 0 {
+		return nil, nil
+	}
+	switch {
+	case d.MaskKey == nil:
+		return nil, ErrNoMaskKey
+	case d.MaskKey.Fingerprint() != d.Manifest.MaskKey:
+		return nil, fmt.Errorf("export: its values were masked with the key %s, and this is the key %s",
+			d.Manifest.MaskKey,
+			d.MaskKey.Fingerprint())
+	}
+	rules := mask.Rules{}
+	for _, one := range t.Masks {
+		rule, err := mask.ParseRule(one.Rule)
+		if err != nil {
+			return nil, err
+		}
+		rules[one.Column] = rule
+	}
+	return &mask.Policy{Key: d.MaskKey, Tables: map[string]mask.Rules{"": rules}}, nil
+}
+
+// ErrNoMaskKey is the error of comparing an export whose values were masked without the key.
+var ErrNoMaskKey = errors.New("export: its values were masked, and there is no key to mask those of the database")
 
 // compare compares a table of a database with its entry in a manifest.
 func (p *Plan) compare(ctx context.Context, src source.Source, name string, t *manifest.Table) error {

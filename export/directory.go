@@ -17,6 +17,7 @@ import (
 
 	"culvert/export/internal/joined"
 	"culvert/manifest"
+	"culvert/mask"
 	"culvert/place"
 	"culvert/source"
 )
@@ -54,6 +55,9 @@ func (d damage) Unwrap() error { return ErrDamaged }
 // Directory is an export of several tables: a place, or a part of one, with a manifest in it.
 type Directory struct {
 	Manifest *manifest.Manifest
+
+	// MaskKey is the key by which values were masked. Only Compare needs it.
+	MaskKey *mask.Key
 
 	fs     fs.FS
 	config ReadConfig

@@ -15,6 +15,7 @@ import (
 	"culvert/format"
 	"culvert/internal/compress"
 	"culvert/internal/rowsum"
+	"culvert/mask"
 	"culvert/source"
 )
 
@@ -98,6 +99,12 @@ type Plan struct {
 	// of queries, must not have one; Tables accepts one, without a limit, for a single table in parts.
 	Selection source.Selection
 
+	// Masks say which values do not leave as they are. They are applied on all cores, before the text is made, so sums
+	// and sizes are those of what is written. The rules of queries, and of [Plan.Rows], are those of the table "". Such
+	// rows must not have a column that is dropped. Rules that do not fit ([mask.Policy.Check]) end an export of several
+	// tables before a row is read. With rules for a table, PostgreSQL does not print its CSV.
+	Masks *mask.Policy
+
 	// Progress, if not nil, counts while an export runs.
 	Progress *Progress
 
@@ -139,7 +146,7 @@ func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name
 	if err != nil {
 		return Stats{}, err
 	}
-	stats, err := p.run(ctx, work{dst: dst, open: p.table(src, name), divide: !p.Ordered})
+	stats, err := p.run(ctx, work{dst: dst, table: name, open: p.table(src, name), divide: !p.Ordered})
 	stats.Outside = len(outside) > 0
 	return stats, err
 }
@@ -147,14 +154,18 @@ func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name
 // table returns the function that opens the rows of a table, or the selected part of them.
 func (p *Plan) table(src source.Source, name string) func(context.Context) (source.Rows, error) {
 	return func(ctx context.Context) (source.Rows, error) {
-		if p.Selection.IsZero() {
+		selection, err := p.Masks.Select(ctx, src, name, p.Selection)
+		if err != nil {
+			return nil, err
+		}
+		if selection.IsZero() {
 			return src.Table(ctx, name)
 		}
 		selector, ok := src.(source.Selector)
 		if !ok {
 			return nil, errors.New("export: the source cannot select a part of a table")
 		}
-		return selector.Select(ctx, name, p.Selection)
+		return selector.Select(ctx, name, selection)
 	}
 }
 
@@ -219,6 +230,7 @@ func (p *Plan) checkRecipients() error {
 // work describes one run of the pipeline.
 type work struct {
 	dst    io.Writer
+	table  string // whose masks are applied; "" for a query
 	open   func(context.Context) (source.Rows, error)
 	divide bool              // several connections may read
 	share  share             // among several tables
@@ -250,6 +262,10 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
+	masker, err := p.Masks.Masker(w.table, rows.Columns())
+	if err != nil {
+		return Stats{}, err
+	}
 
 	progress, err := p.begin(w, rows)
 	if err != nil {
@@ -273,6 +289,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		readers:  readers,
 		encoder:  encoder,
 		lines:    lines,
+		masker:   masker,
 		codec:    w.codec,
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,

@@ -48,7 +48,7 @@ func (p *Plan) Part(
 }
 
 func partWork(src source.Source, part *source.Part, codec *compress.Encoder) work {
-	return work{part: part, codec: codec, open: func(ctx context.Context) (source.Rows, error) {
+	return work{table: part.Table, part: part, codec: codec, open: func(ctx context.Context) (source.Rows, error) {
 		parter, ok := src.(source.Parter)
 		if !ok {
 			return nil, errNoParts

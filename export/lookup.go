@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"culvert/manifest"
+	"culvert/mask"
 	"culvert/source"
 )
 
@@ -45,10 +46,49 @@ func (t *tables) lookUp(ctx context.Context, src source.Source, names []string) 
 		t.all[i].outline.Outside = isOutside[name]
 		t.all[i].stats.Outside = isOutside[name]
 	}
+	if err := t.checkMasks(); err != nil {
+		return err
+	}
 	for i, share := range weigh(names, sizes) {
 		t.all[i].share = share
 	}
 	return nil
+}
+
+// checkMasks refuses masks that do not fit the tables.
+func (t *tables) checkMasks() error {
+	if t.plan.Masks.IsZero() {
+		return nil
+	}
+	all := make([]mask.Table, 0, len(t.all))
+	for i := range t.all {
+		if one := &t.all[i]; one.stats.Err == nil {
+			all = append(all, one.outline.maskTable())
+		}
+	}
+	_, err := t.plan.Masks.Check(all)
+	return err
+}
+
+// MaskTables looks up what masks have to know of tables: see [mask.Policy.Check]. It reads no rows.
+func (p *Plan) MaskTables(ctx context.Context, src source.Source, names []string) ([]mask.Table, error) {
+	p.separate(src)
+	whole := *p
+	whole.PartSize = 0
+	all := make([]mask.Table, 0, len(names))
+	for i, name := range names {
+		if i%lookedUpAtOnce == 0 {
+			if err := source.Prepare(ctx, src, names[i:min(i+lookedUpAtOnce, len(names))]); err != nil {
+				return nil, err
+			}
+		}
+		o, err := whole.outline(ctx, src, name, nil)
+		if err != nil {
+			return nil, aboutTable(&TableStats{Name: name, File: name}, err)
+		}
+		all = append(all, o.maskTable())
+	}
+	return all, nil
 }
 
 // lookUpOne looks up a table, and returns its size if that is needed. The error must stop the export.

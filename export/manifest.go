@@ -2,15 +2,18 @@ package export
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	"culvert/agefile"
 	"culvert/manifest"
+	"culvert/mask"
 	"culvert/place"
 	"culvert/source"
 )
@@ -22,6 +25,9 @@ func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 	m.Compression = p.Compression.String()
 	m.Encrypted = !p.Unencrypted
 	m.Omitted = p.Omitted
+	if !p.Masks.IsZero() && p.Masks.Key != nil {
+		m.MaskKey = p.Masks.Key.Fingerprint()
+	}
 	return m
 }
 
@@ -38,10 +44,41 @@ func (p *Plan) Entry(o *Outline, files []manifest.Part) (manifest.Table, error) 
 	}
 	t := manifest.NewTable(o.Table, o.Columns)
 	t.Where, t.HeaderBytes, t.Definition, t.Parts = p.Selection.Where, header, o.Definition, files
+	p.addMasks(&t)
 	if o.Outside {
 		t.Snapshot = manifest.NoSnapshot
 	}
 	return t, t.AddUp()
+}
+
+// addMasks adds the masks of a table to its entry. The ranges of parts have values of the columns by which the table
+// was
+// cut, so they are left out if these are masked.
+func (p *Plan) addMasks(t *manifest.Table) {
+	rules := p.Masks.Of(t.Name)
+	for column, rule := range rules {
+		t.Masks = append(t.Masks, manifest.Mask{Column: column, Rule: rule.String()})
+	}
+	slices.SortFunc(t.Masks, func(a, b manifest.Mask) int { return strings.Compare(a.Column, b.Column) })
+	t.Parts = slices.Clone(t.Parts)
+	for i := range t.Parts {
+		if t.Parts[i].Range != nil && showsMasked(rules, t.Parts[i].Range) {
+			t.Parts[i].Range = nil
+		}
+	}
+}
+
+// showsMasked reports whether a range may have values of columns that are masked. A position of PostgreSQL is no value;
+// that of SQLite may be.
+func showsMasked(rules mask.Rules, r *source.Range) bool {
+	if len(rules) == 0 || r.By == "ctid" {
+		return false
+	}
+	var columns []string
+	if json.Unmarshal([]byte(r.By), &columns) != nil {
+		return true
+	}
+	return slices.ContainsFunc(columns, func(name string) bool { return !rules[name].IsZero() })
 }
 
 // MakeRoom ensures that the place has neither the journal of an export by several workers that was not finished, nor a

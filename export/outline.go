@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"culvert/mask"
 	"culvert/source"
 )
 
@@ -18,6 +19,11 @@ type Outline struct {
 
 	// Parts are in files of their own. Without a PartSize there are none, and the table is in one file.
 	Parts []source.Part
+}
+
+// maskTable returns what masks have to know of the table.
+func (o *Outline) maskTable() mask.Table {
+	return mask.Table{Name: o.Table, Columns: o.Columns, Definition: o.Definition}
 }
 
 var errNoParts = errors.New("export: the source cannot cut tables into parts")
@@ -50,7 +56,11 @@ func (p *Plan) outline(
 		if !ok {
 			return o, errNoParts
 		}
-		if o.Parts, err = parter.Parts(ctx, name, p.Selection, p.PartSize); err != nil {
+		selection, err := p.Masks.Select(ctx, src, name, p.Selection)
+		if err != nil {
+			return o, err
+		}
+		if o.Parts, err = parter.Parts(ctx, name, selection, p.PartSize); err != nil {
 			return o, err
 		}
 		o.Columns = o.Parts[0].Columns

@@ -15,13 +15,14 @@ import (
 	"culvert/internal/compress"
 	"culvert/internal/ordered"
 	"culvert/internal/rowsum"
+	"culvert/mask"
 	"culvert/source"
 )
 
 // pipeline is one export under way. Its stages are
 //
 //	1 read       sequential   rows of the source into a frame; parallel, if the source can divide them
-//	2 format     parallel     values into text
+//	2 format     parallel     values, which are masked first, into text
 //	3 compress   parallel     text into a zstd frame or gzip member
 //	4 write      sequential   frames in order, to agefile or dst
 //	5 encrypt    parallel     inside agefile.Writer, chunks to dst in order
@@ -33,6 +34,7 @@ type pipeline struct {
 	readers  []source.Rows
 	encoder  format.Encoder
 	lines    format.LineEncoder // of the CSV whose lines are summed up
+	masker   *mask.Masker       // or nil
 	codec    *compress.Encoder
 	trailer  *compress.Trailer
 	dst      io.Writer
@@ -44,8 +46,10 @@ type pipeline struct {
 	part      bool // of a table that several sessions read
 	frameSize int  // bytes of a full frame
 	queue     *ordered.Queue[*frame]
-	turn      sync.Mutex   // its holder puts frames into the queue, and uses large
+	turn      sync.Mutex   // its holder puts frames into the queue, and uses large and whole
 	large     rowsum.Adder // of a batch that is made in pieces
+	whole     source.Batch // that batch, masked
+	masked    sync.Pool    // of *source.Batch, as many as there are jobs
 }
 
 // frame is a batch of rows, or a piece of text, in the pipeline.
@@ -202,8 +206,7 @@ func (pl *pipeline) work(f *frame) {
 		if pl.plan.Compression == None {
 			size = math.MaxInt // the text is written as it is
 		}
-		f.text = slices.Grow(f.text, f.batch.TextSize())
-		if f.text, f.err = pl.appendRows(f, &f.batch, &f.sum, size, f.cut); f.err != nil {
+		if f.err = pl.appendMasked(f, size); f.err != nil {
 			return
 		}
 		f.batch.Reset(0)
@@ -215,6 +218,31 @@ func (pl *pipeline) work(f *frame) {
 	}
 	pl.compress(f, f.text)
 	f.text = kept(f.text)
+}
+
+// appendMasked appends the rows of a frame to its text, as they may leave.
+func (pl *pipeline) appendMasked(f *frame, size int) (err error) {
+	batch := &f.batch
+	if pl.masker != nil {
+		masked, _ := pl.masked.Get().(*source.Batch)
+		if masked == nil {
+			masked = new(source.Batch)
+		}
+		defer func() {
+			if masked.Memory() > maxBatchMemory {
+				masked.Release() // values may become longer
+			}
+			pl.masked.Put(masked)
+		}()
+		masked.SetRowSize(pl.encoder.RowSize())
+		if err := pl.masker.Mask(masked, batch); err != nil {
+			return err
+		}
+		batch = masked
+	}
+	f.text = slices.Grow(f.text, batch.TextSize())
+	f.text, err = pl.appendRows(f, batch, &f.sum, size, f.cut)
+	return err
 }
 
 // appendRows appends the rows of a batch to the text of a frame, in pieces, and adds them to sum.
@@ -285,6 +313,12 @@ func (pl *pipeline) locate(err error) error {
 		invalid.Row += pl.stats.Rows
 		if len(pl.readers) > 1 {
 			invalid.Row = 0
+		}
+	}
+	if unmasked, is := errors.AsType[*mask.ValueError](err); is {
+		unmasked.Row += pl.stats.Rows
+		if len(pl.readers) > 1 {
+			unmasked.Row = 0
 		}
 	}
 	return err

@@ -126,6 +126,14 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 		return errStopped
 	}
 	pl.large.Reset()
+	if pl.masker != nil {
+		pl.whole.SetLending(true)
+		if err := pl.masker.Mask(&pl.whole, b); err != nil {
+			return err
+		}
+		b = &pl.whole
+		defer pl.whole.Reset(0)
+	}
 	text, err := pl.appendRows(item.Value, b, &pl.large, pl.frameSize, func(text []byte) ([]byte, error) {
 		item.Value.text = text
 		pl.queue.Put(item)
@@ -150,7 +158,7 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 func (pl *pipeline) csvWriter(rows source.Rows) (source.CSVWriter, bool) {
 	printing, ok := rows.(source.CSVWriter)
 	_, csv := pl.plan.format().(format.CSV)
-	return printing, ok && csv && pl.plan.jobs() == 1 && !pl.part && !pl.plan.kept
+	return printing, ok && csv && pl.plan.jobs() == 1 && !pl.part && !pl.plan.kept && pl.masker == nil
 }
 
 // get takes an empty frame, or nil if the pipeline has been stopped.

@@ -207,7 +207,8 @@ func (t *tables) work(task task, session int) (file string, w work) {
 		return file, partWork(src, &one.outline.Parts[task.number], t.sessions.codec)
 	}
 	return one.stats.File, work{
-		open: t.plan.table(src, one.stats.Name), divide: !t.plan.Ordered, share: one.share, codec: t.sessions.codec,
+		table: one.stats.Name, open: t.plan.table(src, one.stats.Name), divide: !t.plan.Ordered, share: one.share,
+		codec:  t.sessions.codec,
 		beside: len(t.sessions.sources) > 1,
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"culvert/format"
 	"culvert/internal/rowsum"
+	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -139,6 +140,7 @@ type preparer struct {
 	loaded  bool               // so are the rows that are loaded, which can have other text
 	encoder format.Encoder     // for a table of text
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
+	masker  *mask.Masker       // or nil
 
 	headerLines int64          // before the first row
 	table       sink.TextTable // or nil
@@ -161,6 +163,11 @@ func (p *preparer) prepare(b *block) {
 	if p.from != nil {
 		b.err = p.decode(b)
 		return
+	}
+	for i := range b.batches {
+		if b.err = p.mask(b, i); b.err != nil {
+			return
+		}
 	}
 	for _, batch := range b.batches {
 		if b.err = p.take(b, batch); b.err != nil {
@@ -219,12 +226,35 @@ func (p *preparer) decode(b *block) (err error) {
 	return nil
 }
 
+// mask replaces a batch of a block by one whose values may be passed on.
+func (p *preparer) mask(b *block, i int) error {
+	if p.masker == nil {
+		return nil
+	}
+	if len(b.spare) == 0 {
+		b.spare = append(b.spare, new(source.Batch))
+	}
+	last := len(b.spare) - 1
+	masked, batch := b.spare[last], b.batches[i]
+	if err := p.masker.Mask(masked, batch); err != nil {
+		return shifted(err, b.rows)
+	}
+	if batch.Memory() > keptSize {
+		batch.Release()
+	}
+	b.batches[i], b.spare[last] = masked, batch
+	return nil
+}
+
 // shifted has the row of an error count from rows that come before.
 func shifted(err error, rows int64) error {
 	if row, is := errors.AsType[*format.RowError](err); is {
 		row.Row += rows
 	}
 	if row, is := errors.AsType[*sink.RowError](err); is {
+		row.Row += rows
+	}
+	if row, is := errors.AsType[*mask.ValueError](err); is {
 		row.Row += rows
 	}
 	return err

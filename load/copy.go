@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"culvert/export"
 	"culvert/internal/ordered"
 	"culvert/sink"
 	"culvert/source"
@@ -20,6 +21,9 @@ func (p *Plan) Copy(
 	ctx context.Context, dst sink.Sink, src source.Source, from, to string,
 ) (stats Stats, err error) {
 	if err := p.checkCopy(); err != nil {
+		return Stats{}, err
+	}
+	if err := p.checkMasks(ctx, src, []Names{{from, to}}); err != nil {
 		return Stats{}, err
 	}
 	stats, err = p.copy(ctx, ends{src, dst}, Names{from, to}, dst.Table, func(all *Plan, j *job) error {
@@ -60,6 +64,7 @@ func (p *Plan) copy(
 		return Stats{}, err
 	}
 	_, j.prints = readers[0].(source.CSVWriter)
+	j.prints = j.prints && j.masker == nil
 	fills := make([]fill, len(readers))
 	for i, reader := range readers {
 		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }
@@ -126,6 +131,22 @@ func (p *Plan) checkCopy() error {
 	return p.check()
 }
 
+// checkMasks refuses masks that do not fit the tables, before a row is read.
+func (p *Plan) checkMasks(ctx context.Context, src source.Source, tables []Names) error {
+	if p.Masks.IsZero() {
+		return nil
+	}
+	names := make([]string, len(tables))
+	for i := range tables {
+		names[i] = tables[i].From
+	}
+	known, err := new(export.Plan).MaskTables(ctx, src, names)
+	if err == nil {
+		_, err = p.Masks.Check(known)
+	}
+	return err
+}
+
 // begin opens a table. It also returns the plan for rows from which the source has left out columns.
 func (p *Plan) begin(
 	ctx context.Context, src source.Source, from, to string,
@@ -151,6 +172,9 @@ func (p *Plan) begin(
 	if j.columns, err = whole.match(rows.Columns()); err != nil {
 		return nil, nil, nil, errors.Join(err, rows.Close())
 	}
+	if j.masker, err = p.Masks.Masker(from, rows.Columns()); err != nil {
+		return nil, nil, nil, errors.Join(err, rows.Close())
+	}
 	return rows, &whole, j, nil
 }
 
@@ -174,14 +198,18 @@ func (p *Plan) openWritable(
 
 // open begins to read a table, or the wanted columns of it.
 func (p *Plan) open(ctx context.Context, src source.Source, from string) (source.Rows, error) {
-	if len(p.Columns) == 0 {
+	selection, err := p.Masks.Select(ctx, src, from, source.Selection{Columns: p.Columns})
+	if err != nil {
+		return nil, err
+	}
+	if selection.IsZero() {
 		return src.Table(ctx, from)
 	}
 	selector, is := src.(source.Selector)
 	if !is {
 		return nil, errors.New("load: the source cannot select columns")
 	}
-	return selector.Select(ctx, from, source.Selection{Columns: p.Columns})
+	return selector.Select(ctx, from, selection)
 }
 
 // divide shares the rows among as many readers as there can be loaders, if the source can.

@@ -78,6 +78,9 @@ func (p *Plan) CopyDatabase(
 	if err := p.checkCopy(); err != nil {
 		return nil, err
 	}
+	if err := p.checkMasks(ctx, src, tables); err != nil {
+		return nil, err
+	}
 	description, err := source.Describe(ctx, src)
 	if err != nil {
 		return nil, err

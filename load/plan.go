@@ -10,6 +10,7 @@ import (
 
 	"culvert/export"
 	"culvert/internal/rowsum"
+	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -37,6 +38,10 @@ type Plan struct {
 	// SchemaOnly has [Plan.Database] and [Plan.CopyDatabase] leave the tables empty. Sequences, and numbers such as
 	// AUTO_INCREMENT, go on after the rows that there were.
 	SchemaOnly bool
+
+	// Masks say which values of another database a copy does not pass on as they are: see [export.Plan]. They are
+	// applied on all cores. The names of tables are those of the source.
+	Masks *mask.Policy
 
 	// Columns are the columns of the files to load. None means all.
 	Columns []string

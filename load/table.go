@@ -13,6 +13,7 @@ import (
 	"culvert/format"
 	"culvert/internal/rowsum"
 	"culvert/manifest"
+	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -26,6 +27,7 @@ type job struct {
 	csv      bool            // the text has the lines that are summed up
 	shows    bool            // so has what the decoder of the text shows
 	prints   bool            // the source can print CSV
+	masker   *mask.Masker    // of the rows of a source, or nil
 	alone    string          // why there will be fewer loaders than wanted
 	table    string          // the name of the table as the sink writes it
 	object   string          // what identifies the table in the sink
@@ -214,7 +216,7 @@ func (t *filling) prepare() error {
 	_, dynamic := t.table.(sink.Dynamic)
 	c.learn(t.table.Columns(), dynamic)
 	t.prep = preparer{
-		from: t.job.from, fields: c.fields, csv: t.job.csv, shows: t.job.shows,
+		from: t.job.from, fields: c.fields, csv: t.job.csv, shows: t.job.shows, masker: t.job.masker,
 		decoders: make(chan format.Decoder, t.plan.jobs()),
 	}
 	text, is := t.table.(sink.TextTable)

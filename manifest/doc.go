@@ -32,6 +32,10 @@
 //	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as
 //	                      the view "sales" (source.Omitter). The last may say how much more there is. Absent if the
 //	                      tables were named
+//	mask_key     string   the fingerprint of the key by which values were masked, 16 hexadecimal digits; absent if
+//
+// none were
+//
 //	schema       object   what makes the whole database again beside its rows; see Schema. Absent if tables were named
 //	author       string   the Ed25519 key that has signed the manifest, 32 bytes in base64; absent if it is not signed
 //	tables       array    of objects, in the order of the export
@@ -45,6 +49,7 @@
 //	columns       array    of objects: name, and type as the database calls it
 //	rows          number   the number of rows, confirmed by the database if it does so
 //	text_bytes    number   the size of the text, that is, of the decrypted and decompressed files, with one header
+//	masks         array    of objects, column and rule: values that are not those of the database (package mask)
 //	file_bytes    number   the size of the files
 //	header_bytes  number   the size of the text before the first row, with which each part begins
 //	sum           string   of the rows; see Sum

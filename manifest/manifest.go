@@ -35,6 +35,7 @@ type Manifest struct {
 	Compression string    `json:"compression"`
 	Encrypted   bool      `json:"encrypted"`
 	Omitted     []string  `json:"omitted,omitempty"`
+	MaskKey     string    `json:"mask_key,omitempty"` // the fingerprint of the key of masks
 	Schema      *Schema   `json:"schema,omitempty"`
 	Tables      []Table   `json:"tables"`
 
@@ -55,6 +56,10 @@ type Table struct {
 	Sum         string   `json:"sum,omitempty"`
 	Readers     int      `json:"readers,omitempty"`
 
+	// Masks are the columns whose values are not those of the database, in order of their names. A column that is
+	// dropped is not among the Columns.
+	Masks []Mask `json:"masks,omitempty"`
+
 	// Definition makes the table again, whatever Where and Columns; nil if it is not known.
 	Definition *source.Definition `json:"definition,omitempty"`
 
@@ -69,6 +74,12 @@ const NoSnapshot = "none"
 type Column struct {
 	Name string `json:"name"`
 	Type string `json:"type,omitempty"`
+}
+
+// Mask says what became of the values of a column; package mask has the rules.
+type Mask struct {
+	Column string `json:"column"`
+	Rule   string `json:"rule"`
 }
 
 // Part describes a file, which has all rows of a table or a part of them.

@@ -48,6 +48,11 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 		switch rule := rules[c.Name]; {
 		case rule.name == "null" && c.NotNull:
 			return nil, fmt.Errorf("column %q must not be NULL: use fixed or drop", c.Name)
+		case rule.IsDrop() && c.NotNull && c.Default == "" && c.Identity == "" && c.Generated == "":
+			notices = append(notices,
+				fmt.Sprintf("table %q: the column %q, which is dropped, must not be NULL and has no "+
+					"default: the rows cannot be loaded into such a table", t.Name, c.Name))
+			continue
 		case c.Generated == "" || !rule.IsZero():
 			continue
 		}
@@ -210,8 +215,8 @@ func (p *Policy) checkReference(child Table, name string, parent Table, parentNa
 		return nil
 	}
 	if !one.Equal(other) {
-		return fmt.Errorf("mask: table %q: column %q has %s, but it refers to the column %q of the table %q, which has "+
-			"%s: "+
+		return fmt.Errorf("mask: table %q: column %q has %s, but it refers to the column %q of the table %q, which "+
+			"has %s: "+
 			"both need the same", child.Name, name, named(one), parentName, parent.Name, named(other))
 	}
 	if !one.IsZero() && !agree(one, c, d) {

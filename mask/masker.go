@@ -40,12 +40,17 @@ type worker struct {
 type ValueError struct {
 	Column string
 	Rule   Rule
-	Row    int64 // of the batch, from 1
+	Row    int64 // of the batch, from 1; 0 if the rows have no order
 	Err    error
 }
 
 func (e *ValueError) Error() string {
-	return fmt.Sprintf("mask: column %q: the rule %q: %v", e.Column, e.Rule, e.Err)
+	where := ""
+	if e.Row > 0 {
+		where = fmt.Sprintf(" of row %d", e.Row)
+	}
+	return fmt.Sprintf("mask: the value of column %q%s cannot be masked by the rule %q: %v", e.Column, where, e.Rule,
+		e.Err)
 }
 
 // Unwrap returns the cause.

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -69,4 +70,33 @@ func (p *Policy) Dropped(table string) (names []string) {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// Select returns a selection of a table without the columns that are dropped. It asks the source for the columns if the
+// selection names none.
+func (p *Policy) Select(
+	ctx context.Context, src source.Source, table string, s source.Selection,
+) (source.Selection, error) {
+	dropped := p.Dropped(table)
+	if len(dropped) == 0 {
+		return s, nil
+	}
+	all := slices.Clone(s.Columns)
+	if len(all) == 0 {
+		rows, err := src.Table(ctx, table)
+		if err != nil {
+			return s, err
+		}
+		for _, column := range rows.Columns() {
+			all = append(all, column.Name)
+		}
+		if err := rows.Close(); err != nil {
+			return s, err
+		}
+	}
+	s.Columns = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(dropped, name) })
+	if len(s.Columns) == 0 {
+		return s, fmt.Errorf("mask: table %q: all its columns are to be dropped: leave out the table", table)
+	}
+	return s, nil
 }

@@ -1,0 +1,111 @@
+package load_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"culvert/export"
+	"culvert/internal/testkit"
+	"culvert/load"
+	"culvert/mask"
+	"culvert/mysql"
+	"culvert/postgres"
+	"culvert/sink"
+	"culvert/source"
+	"culvert/sqlite"
+)
+
+// TestCopyMasks copies tables whose values must not leave into each database. Its foreign keys and unique columns hold,
+// and the values are the same in each.
+func TestCopyMasks(t *testing.T) {
+	from, _ := newPostgres(t, `
+		CREATE TABLE people (id int PRIMARY KEY, email varchar(60) UNIQUE NOT NULL, name text, born date, gone text);
+		INSERT INTO people SELECT i, 'zq'||i||'@firma.de', 'zq'||i, '1980-01-01'::date+i, 'zq' FROM generate_series(1,
+			5000) i;
+		CREATE TABLE orders (id int PRIMARY KEY, person bigint, mail varchar(60) REFERENCES people (email));
+		INSERT INTO orders SELECT id, id, email FROM people`)
+	masks := &mask.Policy{Key: mask.GenerateKey(), Tables: map[string]mask.Rules{"people": {}, "orders": {}}}
+	for name, text := range map[string]string{
+		"people.id": "hash", "people.email": "email", "people.name": "name", "people.born": "year",
+		"people.gone":   "fixed x",
+		"orders.person": "hash", "orders.mail": "email",
+	} {
+		rule, err := mask.ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, column, _ := strings.Cut(name, ".")
+		masks.Tables[table][column] = rule
+	}
+	to, toPostgres := newPostgres(t, "")
+	maria := testkit.MariaDB(t).NewDatabase(t)
+	toMaria, err := mysql.OpenSink(t.Context(), maria.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, toMaria)
+	path := filepath.Join(t.TempDir(), "to.sqlite")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	toSQLite, err := sqlite.OpenSink(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, toSQLite)
+	first := ""
+	for _, test := range []struct {
+		name string
+		dst  sink.Sink
+		open func() (source.Source, error)
+	}{
+		{"postgres", toPostgres, func() (source.Source,
+			error,
+		) {
+			return postgres.OpenSource(t.Context(), to.ConnString())
+		}},
+		{"mariadb", toMaria, func() (source.Source, error) { return mysql.OpenSource(t.Context(), maria.URL()) }},
+		{"sqlite", toSQLite, func() (source.Source, error) { return sqlite.OpenSource(path) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			src := openPostgres(t, from)
+			plan := load.Plan{Create: true, Loaders: 2, Masks: masks}
+			tables := []load.Names{{From: "people", To: "people"}, {From: "orders", To: "orders"}}
+			if _, err := plan.CopyTables(t.Context(), test.dst, src, tables); err != nil {
+				t.Fatal(err)
+			}
+			copied, err := test.open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closing(t, copied)
+			var text bytes.Buffer
+			out := export.Plan{Unencrypted: true, Compression: export.None}
+			if _, err := out.Query(t.Context(), &text, copied,
+				`SELECT p.id, p.email, p.name, p.gone, o.mail FROM orders o
+				JOIN people p ON p.id = o.person AND p.email = o.mail ORDER BY p.id`); err != nil {
+				t.Fatal(err)
+			}
+			if first == "" {
+				first = text.String()
+			}
+			if lines := strings.Count(text.String(), "\n"); lines != 5001 || text.String() != first {
+				t.Errorf("%d lines, which the first database has too: %v", lines, text.String() == first)
+			}
+			if strings.Contains(text.String(), "firma") || strings.Contains(text.String(), ",zq\n") {
+				t.Error("a value is not masked")
+			}
+		})
+	}
+	masks.Tables["orders"]["mail"] = mask.Rule{}
+	src := openPostgres(t, from)
+	plan := load.Plan{Masks: masks, Filling: sink.Filling{Existing: sink.Swap}}
+	tables := []load.Names{{From: "people", To: "people"}, {From: "orders", To: "orders"}}
+	if _, err := plan.CopyTables(t.Context(), toPostgres, src, tables); err == nil ||
+		!strings.Contains(err.Error(), `"mail" has no rule, but it refers to the column "email"`) {
+		t.Errorf("rules that differ: %v", err)
+	}
+}
