@@ -350,7 +350,7 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	c.w.Stop() // what follows is no progress
 	if c.schema != nil {
 		c.reportDatabase(c.o.Jobs, all, len(tables), err)
-		c.reportSchema(newSchemaReport(c.schema), err)
+		c.reportSchema(newSchemaReport(c.schema), all, err)
 		err = withRestoreHints(err, len(all) > 0)
 	} else {
 		reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
@@ -21,6 +22,9 @@ type SchemaReport struct {
 	Before int      `json:"before"`           // statements before the rows
 	After  int      `json:"after"`            // statements after the rows
 	Failed []string `json:"failed,omitempty"` // why statements have failed
+
+	// Pending is the number of statements after the rows that wait until tables are loaded that have failed.
+	Pending int `json:"pending,omitempty"`
 }
 
 // makesDatabase reports whether a load makes the whole database again. Otherwise, tables are made by their definitions.
@@ -53,7 +57,7 @@ func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	f.reportDatabase(f.o.Jobs, all, len(from.Manifest.Tables), err)
 	s := from.Manifest.Schema
 	f.leaveOut(s.Lacks, f.o.JSON)
-	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, err)
+	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, all, err)
 	return withRestoreHints(err, len(all) > 0)
 }
 
@@ -67,8 +71,17 @@ func (r *work) reportDatabase(jobs int, all []load.Stats, of int, err error) {
 }
 
 // reportSchema reports what has become of the schema, and which statements have failed.
-func (r *work) reportSchema(report *SchemaReport, err error) {
+func (r *work) reportSchema(report *SchemaReport, all []load.Stats, err error) {
 	r.r.Schema = report
+	waits := slices.ContainsFunc(all, func(stats load.Stats) bool { return stats.Err != nil })
+	if command.Is[*load.PartialError](err) && waits {
+		report.Pending = report.After
+	}
+	if report.Pending > 0 && !r.w.Flags.JSON {
+		r.a.Console.Warn(fmt.Sprintf("not run yet, since tables have failed: %s after the rows, for keys, indexes, "+
+			"views, triggers and the like", ui.Several(int64(report.Pending), "statement")))
+		r.a.Console.Hint("run the same command again when the cause is gone; it loads the tables that failed")
+	}
 	if err == nil && report.Before+report.After > 0 {
 		r.w.Summary += fmt.Sprintf("schema of %s, ", ui.Several(int64(report.Before+report.After), "statement"))
 	}
