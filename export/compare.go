@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"culvert/format"
 	"culvert/manifest"
@@ -49,6 +50,10 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // again, with the MaskKey. What JSON Lines do not keep, the
 // white space of JSON, is not compared either.
 //
+// In a database of the same system, the text of the values is compared. In another one, it is the values themselves, as
+// the columns of the export have them: see the canonical sum in package manifest. The values of types that have no such
+// text, such as intervals and arrays, are compared as they are printed. Manifests of version 2 have only the text.
+//
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(
 	ctx context.Context, src source.Source, jobs int, progress *Progress, names map[string]string,
@@ -67,6 +72,7 @@ func (d *Directory) Compare(
 		return err
 	}
 	system := source.DialectOf(description.System)
+	across := system != source.DialectOf(d.Manifest.System)
 	for i := range d.Manifest.Tables {
 		t := &d.Manifest.Tables[i]
 		name, wanted := names[t.Name]
@@ -80,6 +86,9 @@ func (d *Directory) Compare(
 		}
 		if plan.Masks, err = d.masksOf(t); err != nil {
 			return err
+		}
+		if across && t.Canonical != "" {
+			plan.logical = logicalOf(t)
 		}
 		err := plan.compare(ctx, src, cmp.Or(name, d.Manifest.NameIn(system, t)), t)
 		switch {
@@ -152,10 +161,36 @@ func (p *Plan) compare(ctx context.Context, src source.Source, name string, t *m
 		return err
 	case stats.Rows != t.Rows:
 		return differencef("it has %d rows, and the export %d", stats.Rows, t.Rows)
-	case t.Sum != "" && stats.Sum.String() != t.Sum:
+	case p.logical != nil && stats.Canonical.String() != t.Canonical:
+		return differencef("it has as many rows as the export, %d, but not the same values%s", stats.Rows, asPrinted(t))
+	case p.logical == nil && t.Sum != "" && stats.Sum.String() != t.Sum:
 		return differencef("it has as many rows as the export, %d, but not the same", stats.Rows)
 	}
 	return nil
+}
+
+// logicalOf returns the types of the values of a table that was exported.
+func logicalOf(t *manifest.Table) []source.Type {
+	types := make([]source.Type, len(t.Columns))
+	for i, c := range t.Columns {
+		types[i] = c.Logical
+	}
+	return types
+}
+
+// asPrinted says which columns may be the reason why another system has other values: those whose values have no text
+// that is the same in all systems.
+func asPrinted(t *manifest.Table) string {
+	var names []string
+	for _, c := range t.Columns {
+		if class := c.Logical.Class; class == source.UnknownClass || class == source.IntervalClass || c.Logical.List {
+			names = append(names, fmt.Sprintf("%q (%s)", c.Name, cmp.Or(c.Type, c.Logical.String())))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "; those of " + strings.Join(names, ", ") + " are compared as each system prints them"
 }
 
 // open opens the rows of a table that were exported.

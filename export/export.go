@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"filippo.io/age"
 
 	"culvert/agefile"
 	"culvert/format"
+	"culvert/internal/canonical"
 	"culvert/internal/compress"
 	"culvert/internal/rowsum"
 	"culvert/mask"
@@ -110,6 +112,9 @@ type Plan struct {
 
 	// kept has rows that are read only for their sum summed up as JSON Lines keep them.
 	kept bool
+
+	// logical are the types of the values of rows that are read only for their sum; nil for those of the source.
+	logical []source.Type
 }
 
 // Sum is a checksum of rows that does not depend on their order. Package manifest says how it is computed.
@@ -120,7 +125,10 @@ type Stats struct {
 	Rows int64 // rows written
 	Text int64 // bytes of text, before compression
 	Out  int64 // bytes written to dst
-	Sum  Sum   // of the rows, whatever their order, format and compression
+	Sum  Sum   // of the text of the rows, whatever their order, format and compression
+
+	// Canonical is the sum of the values of the rows, in whatever text the database prints them.
+	Canonical Sum
 
 	Readers     int                      // connections that read concurrently
 	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been useful
@@ -290,6 +298,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		encoder:  encoder,
 		lines:    lines,
 		masker:   masker,
+		types:    p.types(rows, masker != nil),
 		codec:    w.codec,
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
@@ -331,6 +340,27 @@ func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines 
 	}
 	encoder, err = p.format().Encoder(columns)
 	return encoder, lines, err
+}
+
+// types returns what the values of rows are, and so which of their texts may not be canonical.
+func (p *Plan) types(rows source.Rows, masked bool) *canonical.Types {
+	columns, printed := rows.Columns(), source.Dialect("")
+	if printer, is := rows.(source.Printer); is {
+		printed = printer.PrintedBy()
+	}
+	if masked {
+		printed = "" // some are not printed by it any more
+	}
+	if p.logical != nil {
+		columns = slices.Clone(columns)
+		for i := range columns {
+			columns[i].Logical, printed = p.logical[i], ""
+		}
+	}
+	if _, isJSONL := p.format().(format.JSONL); isJSONL || p.kept {
+		return canonical.KeptTypesOf(columns, printed)
+	}
+	return canonical.TypesOf(columns, printed)
 }
 
 // headerSize returns the size of the text before the first row.

@@ -134,7 +134,8 @@ func TestTable(t *testing.T) {
 						t.Errorf("output holds %d bytes, want %d, error %v", len(got), len(want), err)
 					}
 					if !reflect.DeepEqual(stats, export.Stats{
-						Rows: rows, Text: int64(len(want)), Out: int64(file.Len()), Sum: sum, Readers: 1,
+						Rows: rows, Text: int64(len(want)), Out: int64(file.Len()),
+						Sum: sum, Canonical: sum, Readers: 1,
 					}) {
 						t.Errorf("stats are %+v", stats)
 					}

@@ -21,8 +21,9 @@ type generated struct {
 
 	step int // from row to row, if not 1
 
-	text   []byte                            // of each row, or nil for some
-	change func(row int, text []byte) []byte // if not nil
+	text    []byte                            // of each row, or nil for some
+	logical source.Type                       // of the text
+	change  func(row int, text []byte) []byte // if not nil
 }
 
 // wide makes many rows large: only few have to be made until all buffers are full.
@@ -45,7 +46,11 @@ type generatedRows struct {
 }
 
 func (r *generatedRows) Columns() []source.Column {
-	return []source.Column{{Name: "id"}, {Name: "text"}}
+	columns := []source.Column{{Name: "id"}, {Name: "text"}}
+	if r.generated != nil {
+		columns[1].Logical = r.logical
+	}
+	return columns
 }
 func (r *generatedRows) Close() error { return nil }
 

@@ -12,9 +12,9 @@ import (
 
 	"culvert/agefile"
 	"culvert/format"
+	"culvert/internal/canonical"
 	"culvert/internal/compress"
 	"culvert/internal/ordered"
-	"culvert/internal/rowsum"
 	"culvert/mask"
 	"culvert/source"
 )
@@ -35,6 +35,7 @@ type pipeline struct {
 	encoder  format.Encoder
 	lines    format.LineEncoder // of the CSV whose lines are summed up
 	masker   *mask.Masker       // or nil
+	types    *canonical.Types
 	codec    *compress.Encoder
 	trailer  *compress.Trailer
 	dst      io.Writer
@@ -46,10 +47,10 @@ type pipeline struct {
 	part      bool // of a table that several sessions read
 	frameSize int  // bytes of a full frame
 	queue     *ordered.Queue[*frame]
-	turn      sync.Mutex   // its holder puts frames into the queue, and uses large and whole
-	large     rowsum.Adder // of a batch that is made in pieces
-	whole     source.Batch // that batch, masked
-	masked    sync.Pool    // of *source.Batch, as many as there are jobs
+	turn      sync.Mutex      // its holder puts frames into the queue, and uses large and whole
+	large     canonical.Adder // of a batch that is made in pieces
+	whole     source.Batch    // that batch, masked
+	masked    sync.Pool       // of *source.Batch, as many as there are jobs
 }
 
 // frame is a batch of rows, or a piece of text, in the pipeline.
@@ -59,8 +60,8 @@ type frame struct {
 	data  []byte       // stage 3; or the text, if it is not compressed
 	parts []part       // of data: one, or several if the text is much longer than the values
 	rows  int64
-	sum   rowsum.Adder // of the rows
-	err   error        // of stage 2
+	sum   canonical.Adder // of the rows
+	err   error           // of stage 2
 	cut   func(text []byte) ([]byte, error)
 }
 
@@ -83,10 +84,10 @@ const (
 // idle has the frames of past exports. For a small export, new ones would take most of the time.
 var idle = sync.Pool{New: func() any { return new(frame) }}
 
-func (f *frame) reset() {
+func (f *frame) reset(types *canonical.Types) {
 	f.text, f.data, f.parts = kept(f.text), kept(f.data), f.parts[:0]
 	f.rows, f.err = 0, nil
-	f.sum.Reset()
+	f.sum.Reset(types)
 }
 
 // isLarge reports whether the batch is larger than a frame in the queue may be.
@@ -101,7 +102,7 @@ func (f *frame) free() {
 	} else if f.batch.Rows() > 0 || f.batch.Size() > 0 {
 		f.batch.Reset(0) // left by an export that failed
 	}
-	f.reset()
+	f.reset(nil)
 	f.cut = nil
 	idle.Put(f)
 }
@@ -247,7 +248,7 @@ func (pl *pipeline) appendMasked(f *frame, size int) (err error) {
 
 // appendRows appends the rows of a batch to the text of a frame, in pieces, and adds them to sum.
 func (pl *pipeline) appendRows(
-	f *frame, b *source.Batch, sum *rowsum.Adder, size int, next func([]byte) ([]byte, error),
+	f *frame, b *source.Batch, sum *canonical.Adder, size int, next func([]byte) ([]byte, error),
 ) ([]byte, error) {
 	if pl.lines == pl.encoder {
 		return pl.lines.AppendLines(f.text, b, size, sum, next)
@@ -293,7 +294,8 @@ func (pl *pipeline) write() error {
 			return err
 		}
 		pl.stats.Rows += f.rows
-		pl.stats.Sum.Add(f.sum.Sum)
+		pl.stats.Sum.Add(f.sum.Text)
+		pl.stats.Canonical.Add(f.sum.Canonical)
 		pl.progress.Rows.Add(f.rows)
 		for _, part := range f.parts {
 			pl.trailer.Add(int64(part.size), int64(part.textSize))

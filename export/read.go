@@ -125,7 +125,7 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 	if item == nil {
 		return errStopped
 	}
-	pl.large.Reset()
+	pl.large.Reset(pl.types)
 	if pl.masker != nil {
 		pl.whole.SetLending(true)
 		if err := pl.masker.Mask(&pl.whole, b); err != nil {
@@ -146,7 +146,7 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 		return err
 	}
 	item.Value.text, item.Value.err, item.Value.rows = text, err, int64(b.Rows())
-	item.Value.sum.Sum = pl.large.Sum
+	item.Value.sum.Text, item.Value.sum.Canonical = pl.large.Text, pl.large.Canonical
 	pl.queue.Put(item)
 	return nil
 }
@@ -165,7 +165,7 @@ func (pl *pipeline) csvWriter(rows source.Rows) (source.CSVWriter, bool) {
 func (pl *pipeline) get() *ordered.Item[*frame] {
 	item := pl.queue.Get()
 	if item != nil {
-		item.Value.reset()
+		item.Value.reset(pl.types)
 	}
 	return item
 }

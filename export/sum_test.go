@@ -145,6 +145,43 @@ func TestSumOfPrinted(t *testing.T) {
 	}
 }
 
+// TestCanonicalSum has rows whose text is not canonical, of every size, in every format, read in every way.
+func TestCanonicalSum(t *testing.T) {
+	large := bytes.Repeat([]byte("x"), source.BatchSize/10)
+	for name, rows := range map[string]struct {
+		logical         source.Type
+		text, canonical []byte
+	}{
+		"decimals": {source.Type{Class: source.DecimalClass}, []byte("1.500"), []byte("1.5")},
+		"JSON": {
+			source.Type{Class: source.JSONClass},
+			fmt.Appendf(nil, `{"b":[1, "%s"],"a":"%s"}`, large, large),
+			fmt.Appendf(nil, `{"a": "%s", "b": [1, "%s"]}`, large, large),
+		},
+		"canonical JSON": {source.Type{Class: source.JSONClass}, []byte(`{"a": 1}`), []byte(`{"a": 1}`)},
+		"texts":          {source.Type{}, []byte("1.500"), []byte("1.500")},
+	} {
+		own := generated{rows: 30, text: rows.text, logical: rows.logical}
+		want := naiveSum(t, &generated{rows: own.rows, text: rows.canonical}, "")
+		for _, f := range sumFormats {
+			for jobs, src := range map[int]source.Source{1: &own, 2: &own, 3: &divided{generated: own}} {
+				plan := export.Plan{Format: f, Jobs: jobs, Unencrypted: true}
+				stats, err := plan.Table(t.Context(), io.Discard, src, "")
+				if err != nil || stats.Canonical != want {
+					t.Errorf("%s as %T with %d jobs: sum %s, want %s, error %v", name, f, jobs,
+						stats.Canonical, want, err)
+				}
+			}
+		}
+	}
+	printed := &printing{generated{rows: 5, text: []byte("1.500"), logical: source.Type{Class: source.DecimalClass}}}
+	plan := export.Plan{Unencrypted: true, Jobs: 1}
+	stats, err := plan.Table(t.Context(), io.Discard, printed, "")
+	if want := naiveSum(t, &generated{rows: 5, text: []byte("1.5")}, ""); err != nil || stats.Canonical != want {
+		t.Errorf("printed: sum %s, want %s, error %v", stats.Canonical, want, err)
+	}
+}
+
 // TestSumDiffers has rows that are hard to tell apart.
 func TestSumDiffers(t *testing.T) {
 	sums := map[export.Sum]string{}

@@ -208,10 +208,11 @@ func TestTables(t *testing.T) {
 		want := manifest.Table{
 			Name: stats.Name, Columns: []manifest.Column{{Name: "id"}, {Name: "text"}},
 			Rows: stats.Rows, TextBytes: stats.Text, FileBytes: stats.Out, HeaderBytes: int64(len("id,text\n")),
-			Sum: naiveSum(t, src, names[i]).String(), Readers: 1,
+			Sum: naiveSum(t, src, names[i]).String(), Canonical: stats.Sum.String(), Readers: 1,
 			Parts: []manifest.Part{{
 				File: stats.File, Rows: stats.Rows, TextBytes: stats.Text, FileBytes: stats.Out,
 				SHA256: hex.EncodeToString(sum[:]), Sum: stats.Sum.String(),
+				Canonical: stats.Sum.String(),
 			}},
 		}
 		if fmt.Sprint(entry) != fmt.Sprint(want) {

@@ -151,6 +151,8 @@ func (p *Part) check(t *Table) error {
 		return errors.New("has no SHA-256")
 	case (p.Sum == "") != (t.Sum == ""):
 		return errors.New("has a sum of some of its parts only")
+	case p.Canonical != "" && p.Sum == "":
+		return errors.New("has a canonical sum without the sum of the text")
 	}
 	return nil
 }
@@ -164,7 +166,7 @@ func (t *Table) checkTotals() error {
 	if total.Rows != t.Rows || total.TextBytes != t.TextBytes || total.FileBytes != t.FileBytes {
 		return errors.New("has other figures than its parts together")
 	}
-	if total.Sum != t.Sum {
+	if total.Sum != t.Sum || total.Canonical != t.Canonical {
 		return errors.New("has another sum than its parts together")
 	}
 	return nil

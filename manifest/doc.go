@@ -13,7 +13,7 @@
 //
 // A manifest is a JSON object with these fields:
 //
-//	version      number   2; see below for others
+//	version      number   3; see below for others
 //	requires     array    of strings: features without which a reader would misread the manifest
 //	tool         string   the program that wrote it
 //	run          string   tells an export by several workers from others to the same place; absent for other exports
@@ -46,13 +46,15 @@
 //	name          string   as the caller wrote it
 //	snapshot      string   the state that it shows, if it is not the one of the manifest; none if no snapshot holds it
 //	where         string   the condition that its rows meet, if only some were exported
-//	columns       array    of objects: name, and type as the database calls it
+//	columns       array    of objects: name; type, as the database calls it; and logical, which says what the values
+//	                       are, in the words of source.Type. It is absent if nothing is known of them
 //	rows          number   the number of rows, confirmed by the database if it does so
 //	text_bytes    number   the size of the text, that is, of the decrypted and decompressed files, with one header
 //	masks         array    of objects, column and rule: values that are not those of the database (package mask)
 //	file_bytes    number   the size of the files
 //	header_bytes  number   the size of the text before the first row, with which each part begins
-//	sum           string   of the rows; see Sum
+//	sum           string   of the text of the rows; see Sum
+//	canonical     string   of their values, in whatever text; see Sum. Absent if it is not known
 //	readers       number   connections that have read it
 //	parts         array    of objects, in the order of the rows; one, if the table is in one file; none, if only the
 //	                       definition of the table was exported
@@ -68,7 +70,8 @@
 //	text_bytes  number   the size of the text, with its header
 //	file_bytes  number   the size of the file
 //	sha256      string   of the file as it is stored, in 64 hexadecimal digits
-//	sum         string   of the rows
+//	sum         string   of the text of the rows
+//	canonical   string   of their values
 //	untold      array    of strings: the columns of SQLite with values whose type, such as that of an integer in a
 //	                     column without a type, the text does not tell (source.Untold); it is lost
 //
@@ -86,9 +89,15 @@
 // is the sum of theirs modulo 2^128, printed as 32 hexadecimal digits. That takes about a hundredth of the processor
 // time of an export of CSV; for the other formats, the line is made as well.
 //
-// No SQL computes it: PostgreSQL, MySQL, MariaDB and SQLite do not have XXH3. So to compare, a program reads the rows
-// in a snapshot and adds up their sums, as [culvert/export.Directory.Compare] does: the work of an export without
-// files. The lines that PostgreSQL prints for COPY … TO STDOUT (FORMAT csv) have the same sum, if a line feed within a
+// The canonical sum is the same for the values of the rows, in whatever text their database prints them: it is the sum
+// of the lines that PostgreSQL would print, in UTC, for columns of the logical types. So 1.5 and 1.500 are the same
+// decimal(10,3), and 2026-01-02 03:00:00 and 2026-01-02 04:00:00+01 the same instant. Values whose text does not read
+// as the logical type, and values without one, are taken as they are printed. With it, rows of different systems can
+// be compared. Of most tables of PostgreSQL, it is the sum of the text.
+//
+// No SQL computes these sums: PostgreSQL, MySQL, MariaDB and SQLite do not have XXH3. So to compare, a program reads
+// the rows in a snapshot and adds up their sums, as [culvert/export.Directory.Compare] does: the work of an export
+// without files. The lines that PostgreSQL prints for COPY … TO STDOUT (FORMAT csv) have the same sum, if a line feed within a
 // value is not taken for the end of a line.
 //
 // The sum detects accidents: if XXH3 behaves like a random function, two different multisets of rows have the same sum
@@ -206,7 +215,7 @@
 // not know. A writer adds a feature for whatever changes the meaning of known fields, such as columns with other values
 // than in the database.
 //
-// Version 1 has no requires, consistent, header_bytes, sums and parts: each table has the fields file and sha256
-// itself. It has no unknown fields, and the others in the order in which they are written. [Read] returns it as a
-// manifest of version 2 without sums.
+// Version 2 has no canonical sums. Version 1 has no requires, consistent, header_bytes, sums and parts either: each
+// table has the fields file and sha256 itself. It has no unknown fields, and the others in the order in which they are
+// written. [Read] returns both as manifests of version 3 without what they have not.
 package manifest

@@ -15,8 +15,8 @@ import (
 	"culvert/source"
 )
 
-// Version is the version of the manifests that this package writes. It also reads version 1.
-const Version = 2
+// Version is the version of the manifests that this package writes. It also reads versions 1 and 2.
+const Version = 3
 
 // Manifest lists the files of an export. The package comment describes its JSON.
 type Manifest struct {
@@ -53,7 +53,8 @@ type Table struct {
 	TextBytes   int64    `json:"text_bytes"`
 	FileBytes   int64    `json:"file_bytes"`
 	HeaderBytes int64    `json:"header_bytes"`
-	Sum         string   `json:"sum,omitempty"`
+	Sum         string   `json:"sum,omitempty"`       // of the text of the rows
+	Canonical   string   `json:"canonical,omitempty"` // of their canonical text; "" if it is not known
 	Readers     int      `json:"readers,omitempty"`
 
 	// Masks are the columns whose values are not those of the database, in order of their names. A column that is
@@ -72,8 +73,9 @@ const NoSnapshot = "none"
 
 // Column is the name and the type of a column.
 type Column struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"`
+	Name    string      `json:"name"`
+	Type    string      `json:"type,omitempty"`
+	Logical source.Type `json:"logical,omitzero"`
 }
 
 // Mask says what became of the values of a column; package mask has the rules.
@@ -91,6 +93,7 @@ type Part struct {
 	FileBytes int64         `json:"file_bytes"`
 	SHA256    string        `json:"sha256"`
 	Sum       string        `json:"sum,omitempty"`
+	Canonical string        `json:"canonical,omitempty"`
 	Untold    []string      `json:"untold,omitempty"` // columns; see [source.Untold]
 }
 
@@ -152,7 +155,9 @@ func FailedTable(name string, err error) Table {
 // Columns returns the columns of a source as a manifest has them.
 func Columns(columns []source.Column) (described []Column) {
 	for _, column := range columns {
-		described = append(described, Column{Name: valid(column.Name), Type: valid(column.Type)})
+		described = append(described, Column{
+			Name: valid(column.Name), Type: valid(column.Type), Logical: column.Logical,
+		})
 	}
 	return described
 }
@@ -197,11 +202,11 @@ func (t *Table) File() string {
 	return t.Parts[0].File
 }
 
-// AddUp sets Rows, TextBytes, FileBytes and Sum to those of all Parts together. Each part has the header, whose size is
-// HeaderBytes, and the table has it once. Without sums of the parts, as in manifests of version 1, there is none.
+// AddUp sets Rows, TextBytes, FileBytes and the sums to those of all Parts together. Each part has the header, whose
+// size is HeaderBytes, and the table has it once. Without sums of the parts, as in manifests of version 1, there is
+// none; nor is there a canonical one if a part has none.
 func (t *Table) AddUp() error {
-	t.Rows, t.TextBytes, t.FileBytes, t.Sum = 0, 0, 0, ""
-	var sum rowsum.Sum
+	t.Rows, t.TextBytes, t.FileBytes = 0, 0, 0
 	for i, part := range t.Parts {
 		text := part.TextBytes
 		if i > 0 {
@@ -212,15 +217,31 @@ func (t *Table) AddUp() error {
 			return errors.New("manifest: numbers that are too large")
 		}
 		t.Rows, t.TextBytes, t.FileBytes = t.Rows+part.Rows, t.TextBytes+text, t.FileBytes+part.FileBytes
-		if part.Sum == "" {
-			continue
+	}
+	var err error
+	if t.Sum, err = t.addUp(func(p *Part) string { return p.Sum }); err != nil {
+		return err
+	}
+	t.Canonical, err = t.addUp(func(p *Part) string { return p.Canonical })
+	return err
+}
+
+// addUp adds up a sum of the parts, if all have one.
+func (t *Table) addUp(of func(p *Part) string) (string, error) {
+	var sum rowsum.Sum
+	for i := range t.Parts {
+		part := &t.Parts[i]
+		if of(part) == "" {
+			return "", nil
 		}
-		one, err := rowsum.Parse(part.Sum)
+		one, err := rowsum.Parse(of(part))
 		if err != nil {
-			return fmt.Errorf("manifest: part %q: %w", part.File, err)
+			return "", fmt.Errorf("manifest: part %q: %w", part.File, err)
 		}
 		sum.Add(one)
-		t.Sum = sum.String()
 	}
-	return nil
+	if len(t.Parts) == 0 {
+		return "", nil
+	}
+	return sum.String(), nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,29 +30,36 @@ func sample() *manifest.Manifest {
 		Tables: []manifest.Table{
 			{
 				Name: "orders", Rows: 3, TextBytes: 52, FileBytes: 310, HeaderBytes: 9, Sum: sum("fe"), Readers: 4,
-				Columns: []manifest.Column{{Name: "id", Type: "bigint"}, {Name: `<ti"tle>`}},
+				Canonical: sum("fd"),
+				Columns: []manifest.Column{
+					{Name: "id", Type: "bigint", Logical: source.Type{Class: source.IntClass, Bits: 64}},
+					{Name: `<ti"tle>`},
+				},
 				Parts: []manifest.Part{{
 					File: "orders.csv.zst.age", Rows: 3, TextBytes: 52, FileBytes: 310, Sum: sum("fe"),
-					SHA256: strings.Repeat("0f", 32),
+					Canonical: sum("fd"), SHA256: strings.Repeat("0f", 32),
 				}},
 			},
 			{
-				Name: "columnless", Sum: sum(""), Parts: []manifest.Part{{
-					File: "columnless.csv.zst.age", SHA256: strings.Repeat("a0", 32), Sum: sum(""),
+				Name: "columnless", Sum: sum(""), Canonical: sum(""), Parts: []manifest.Part{{
+					File: "columnless.csv.zst.age", SHA256: strings.Repeat("a0", 32), Sum: sum(""), Canonical: sum(""),
 				}},
 			},
 			{Name: "secrets", Error: "permission denied for table secrets"},
 			{
 				Name: "events", Snapshot: "other", Where: "id > 7", Rows: 7, TextBytes: 105, FileBytes: 500,
-				HeaderBytes: 5, Sum: sum("1"), Columns: []manifest.Column{{Name: "id", Type: "bigint"}},
+				HeaderBytes: 5, Sum: sum("1"), Canonical: sum("3"),
+				Columns: []manifest.Column{{Name: "id", Type: "bigint"}},
 				Parts: []manifest.Part{
 					{
 						File: "events/000001.csv.zst.age", Range: &source.Range{By: "ctid", To: "(7,0)"}, Rows: 3,
 						TextBytes: 45, FileBytes: 200, SHA256: strings.Repeat("01", 32), Sum: strings.Repeat("f", 32),
+						Canonical: sum("1"),
 					},
 					{
 						File: "events/000002-2.csv.zst.age", Range: &source.Range{By: "ctid", From: "(7,0)"}, Rows: 4,
 						TextBytes: 65, FileBytes: 300, SHA256: strings.Repeat("02", 32), Sum: sum("2"),
+						Canonical: sum("2"),
 					},
 				},
 				Definition: &source.Definition{
@@ -158,7 +166,7 @@ func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
 // TestFirstManifest reads a manifest of version 1 as one of the newest, without sums.
 func TestFirstManifest(t *testing.T) {
-	want := sample()
+	want := sampleOfSecond()
 	want.Tables, want.Omitted = want.Tables[:3], nil
 	for i := range want.Tables {
 		want.Tables[i].Sum, want.Tables[i].HeaderBytes = "", 0
@@ -177,6 +185,55 @@ func TestFirstManifest(t *testing.T) {
 	got, err = manifest.Read(&again)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("written and read again %+v, error %v", got, err)
+	}
+}
+
+// sampleOfSecond is sample as a manifest of version 2 has it.
+func sampleOfSecond() *manifest.Manifest {
+	m := sample()
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		t.Canonical = ""
+		for j := range t.Parts {
+			t.Parts[j].Canonical = ""
+		}
+		for j := range t.Columns {
+			t.Columns[j].Logical = source.Type{}
+		}
+	}
+	return m
+}
+
+// TestVersions reads a manifest of each version that was ever written, and writes it as one of the newest.
+func TestVersions(t *testing.T) {
+	for version, want := range map[int]*manifest.Manifest{2: sampleOfSecond(), 3: sample()} {
+		text, err := os.ReadFile(fmt.Sprintf("testdata/version%d.json", version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := manifest.Read(bytes.NewReader(text))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Fatalf("version %d: read %+v, error %v", version, got, err)
+		}
+		var again bytes.Buffer
+		if _, err := got.WriteTo(&again); err != nil {
+			t.Fatal(err)
+		}
+		if version == manifest.Version && again.String() != string(text) {
+			t.Errorf("it is written as\n%s", &again)
+		}
+		if got, err = manifest.Read(&again); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("version %d: written and read again %+v, error %v", version, got, err)
+		}
+	}
+	text, err := os.ReadFile("testdata/version3.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := strings.Replace(string(text), `"version": 3`, `"version": 2`, 1)
+	got, err := manifest.Read(strings.NewReader(older))
+	if err != nil || got.Tables[0].Canonical != "" {
+		t.Errorf("what version 2 does not have is read: %v", err)
 	}
 }
 
@@ -297,10 +354,12 @@ func TestRefused(t *testing.T) {
 	}
 	const file, part = `"orders.csv.zst.age"`, `"events/000002-2.csv.zst.age"`
 	for _, change := range []struct{ from, to, why string }{
-		{`"version": 2`, `"version": 3`, "version 3"},
-		{`"version": 2`, `"version": 1`, "not written as"},
-		{`"version": 2,`, ``, "version 0"},
-		{`"version": 2`, `"version": "2"`, "cannot unmarshal"},
+		{`"version": 3`, `"version": 4`, "version 4"},
+		{`"version": 3`, `"version": 1`, "not written as"},
+		{`"version": 3,`, ``, "version 0"},
+		{`"version": 3`, `"version": "3"`, "cannot unmarshal"},
+		{`0fd",`, `0fe",`, "another sum"},
+		{`"logical": "int64"`, `"logical": "int63"`, "no type"},
 		{`"tool": `, `"requires": ["masks"], "tool": `, `it requires "masks"`},
 		{`"tool": `, `"tool": "a", "tool": `, "repeated"},
 		{`"tool": `, `"Tool": "a", "tool": `, "no manifest has"},

@@ -65,7 +65,7 @@ func parse(text []byte) (*Manifest, error) {
 	switch head.Version {
 	case 1:
 		return parseFirst(text)
-	case Version:
+	case 2, Version:
 	default:
 		return nil, fmt.Errorf("it has version %d, and only 1 to %d are known: try a newer culvert",
 			head.Version, Version)
@@ -82,5 +82,23 @@ func parse(text []byte) (*Manifest, error) {
 		return nil, err
 	}
 	m := &Manifest{author: head.Author}
-	return m, json.Unmarshal(text, m)
+	if err := json.Unmarshal(text, m); err != nil {
+		return nil, err
+	}
+	if m.Version < Version {
+		m.forgetCanonical()
+	}
+	m.Version = Version
+	return m, nil
+}
+
+// forgetCanonical forgets fields that a manifest of version 2 may have, but with another meaning.
+func (m *Manifest) forgetCanonical() {
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		t.Canonical = ""
+		for j := range t.Parts {
+			t.Parts[j].Canonical = ""
+		}
+	}
 }

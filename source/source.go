@@ -25,7 +25,7 @@
 //
 // Optional abilities are separate interfaces, found by a type assertion. A Source may implement [Selector], [Lister],
 // [Omitter], [Preparer], [Separator], [Describer], [PartialSnapshotter], [Definer], [Schemer], [SchemaStarter],
-// [Parter] and [Sharer], and Rows may implement [CSVWriter], [Divider], [Sized] and [Meter].
+// [Parter] and [Sharer], and Rows may implement [CSVWriter], [Printer], [Divider], [Sized] and [Meter].
 //
 // There are two ways to read a table with several sessions. [Divider] is for one process: its readers decide among
 // themselves who reads what. [Parter] is for work that is handed out, repeated, and written to a file for each part: a
@@ -71,6 +71,12 @@ type CSVWriter interface {
 	// WriteCSV writes all rows to w, without a header. It replaces Next. Each call of w.Write gets one whole row, which
 	// w must not retain. WriteCSV returns the number of rows, which the database has confirmed.
 	WriteCSV(w io.Writer) (rows int64, err error)
+}
+
+// Printer is implemented by Rows whose values are texts as a database system prints them.
+type Printer interface {
+	// PrintedBy returns the system, or "" if it is not known.
+	PrintedBy() Dialect
 }
 
 // Divider is implemented by Rows that several readers can share.

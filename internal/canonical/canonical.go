@@ -28,6 +28,7 @@ package canonical
 
 import (
 	"bytes"
+	"slices"
 
 	"culvert/internal/rowsum"
 	"culvert/source"
@@ -56,6 +57,17 @@ func TypesOf(columns []source.Column, printed source.Dialect) *Types {
 		}
 	}
 	return t
+}
+
+// KeptTypesOf is TypesOf for rows of which the text of JSON has lost white space ([culvert/format.JSONL.Lines]).
+func KeptTypesOf(columns []source.Column, printed source.Dialect) *Types {
+	columns = slices.Clone(columns)
+	for i := range columns {
+		if columns[i].Logical.Class == source.JSONClass {
+			columns[i].Type = "" // also jsonb
+		}
+	}
+	return TypesOf(columns, printed)
 }
 
 // AreText reports whether the text that the database prints is canonical, for all columns. Then the sum of the text is

@@ -115,6 +115,8 @@ func (r *rows) describe(columns []sqlsource.Column) {
 
 func (r *rows) Columns() []source.Column { return r.columns }
 
+func (r *rows) PrintedBy() source.Dialect { return source.MySQL }
+
 func (r *rows) Next(b *source.Batch) error {
 	b.Reset(len(r.columns))
 	if r.err != nil {

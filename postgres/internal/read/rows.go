@@ -78,6 +78,8 @@ func newRows(
 
 func (r *rows) Columns() []source.Column { return r.columns }
 
+func (r *rows) PrintedBy() source.Dialect { return source.PostgreSQL }
+
 func (r *rows) Next(b *source.Batch) error {
 	b.Reset(len(r.columns))
 	if r.err != nil {

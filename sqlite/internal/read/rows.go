@@ -43,6 +43,8 @@ func (db *DB) start(ctx context.Context, stmt *sqlite3.Stmt) (*rows, error) {
 
 func (r *rows) Columns() []source.Column { return r.columns }
 
+func (r *rows) PrintedBy() source.Dialect { return source.SQLite }
+
 func (r *rows) Next(b *source.Batch) (err error) {
 	b.Reset(len(r.columns))
 	if r.err != nil {
