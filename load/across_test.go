@@ -15,13 +15,17 @@ import (
 
 // side is a database that is copied into, whatever its system.
 type side struct {
-	dst sink.Sink
-	try func(sql string) error // runs a statement in it
+	dst  sink.Sink
+	try  func(sql string) error // runs a statement in it
+	open func() source.Source   // opens it again
 }
 
 func postgresSide(t *testing.T) side {
 	database, dst := newPostgres(t, "SELECT 1")
-	return side{dst, func(sql string) error { return database.PsqlCommand(t, "-c", sql).Run() }}
+	return side{
+		dst, func(sql string) error { return database.PsqlCommand(t, "-c", sql).Run() },
+		func() source.Source { return openPostgres(t, database) },
+	}
 }
 
 func mariaDBSide(t *testing.T) side {
@@ -31,19 +35,33 @@ func mariaDBSide(t *testing.T) side {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closing(t, dst) })
-	return side{dst, func(sql string) error { return database.Try(strings.ReplaceAll(sql, `"`, "`")) }}
+	return side{
+		dst, func(sql string) error { return database.Try(strings.ReplaceAll(sql, `"`, "`")) },
+		func() source.Source { return openMySQL(t, database) },
+	}
+}
+
+func openMySQL(t *testing.T, database *testkit.MariaDBDatabase) source.Source {
+	t.Helper()
+	src, err := mysql.OpenSource(t.Context(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closing(t, src) })
+	return src
 }
 
 func sqliteSide(t *testing.T) side {
 	path, dst := newSQLite(t)
-	return side{dst, func(sql string) error {
+	try := func(sql string) error {
 		conn, err := sqlite3.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer closing(t, conn)
 		return conn.Exec("PRAGMA foreign_keys = ON; " + sql)
-	}}
+	}
+	return side{dst, try, func() source.Source { return openSQLite(t, path) }}
 }
 
 // shopOfMariaDB has tables that refer to tables that come later, to each other and to themselves.

@@ -30,6 +30,9 @@ func (p *Plan) Copy(
 		if _, err := all.look(ctx, dst, j); err != nil {
 			return err
 		}
+		if err := p.checkTypes([]string{from}, []*job{j}); err != nil {
+			return err
+		}
 		return p.checkConvert(j.columns.names)
 	})
 	if err == nil {
@@ -85,7 +88,9 @@ func (p *Plan) PreviewCopy(
 	}
 	plan, j, err := p.preview(ctx, dst, src, from, to, false)
 	if err == nil {
-		err = p.checkConvert(j.columns.names)
+		if err = p.checkTypes([]string{from}, []*job{j}); err == nil {
+			err = p.checkConvert(j.columns.names)
+		}
 	}
 	return plan, err
 }
@@ -159,7 +164,7 @@ func (p *Plan) begin(
 	j.system = source.DialectOf(described.System)
 	d, err := p.define(ctx, src, from)
 	if err == nil && d != nil {
-		err = j.make(d)
+		err = j.make(p.typed(from, d))
 	}
 	if err != nil {
 		return nil, nil, nil, err

@@ -138,6 +138,9 @@ func (p *Plan) previewTables(
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := p.checkTypes(names, jobs); err != nil {
+		return nil, nil, err
+	}
 	found := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j == nil })
 	p.related = relate(slices.Values(found))
 	p.ask(ctx, dst, found)

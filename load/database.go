@@ -140,6 +140,8 @@ func (p *Plan) restore(
 		return nil, errors.New("load: there is no schema of the whole database")
 	case !is:
 		return nil, errors.New("load: the database cannot be made by a schema")
+	case schema.Tables && len(p.Types) > 0:
+		return nil, errors.New("load: the schema makes the tables with their own types: name those that get others")
 	}
 	return restorer.Restore(ctx, load, schema, p.Filling)
 }

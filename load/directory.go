@@ -155,10 +155,20 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 	if err := p.checkConvert(columns); err != nil {
 		return nil, err
 	}
+	if err := p.checkTypes(namesOfJobs(jobs)); err != nil {
+		return nil, err
+	}
 	if len(jobs) > 1 && (p.Columns != nil || p.Rename != nil) {
 		return nil, errors.New("load: only a single table can have columns of its own")
 	}
 	return jobs, nil
+}
+
+func namesOfJobs(tables []tableJob) (names []string, jobs []*job) {
+	for i := range tables {
+		names, jobs = append(names, tables[i].name), append(jobs, &tables[i].job)
+	}
+	return names, jobs
 }
 
 func (p *Plan) jobOf(
@@ -172,7 +182,7 @@ func (p *Plan) jobOf(
 		return j, fmt.Errorf("load: the export has only the definition of table %q, and not its rows", table.Name)
 	}
 	if p.Create {
-		if err := j.make(table.Definition); err != nil {
+		if err := j.make(p.typed(table.Name, table.Definition)); err != nil {
 			return j, err
 		}
 	}

@@ -43,6 +43,10 @@ type Plan struct {
 	// applied on all cores. The names of tables are those of the source.
 	Masks *mask.Policy
 
+	// Types are types of columns of tables that are made, in place of those of the definition, or their equals in
+	// another system. Each must be for a column of a table, or nothing is made. Tables that exist keep theirs.
+	Types []ColumnType
+
 	// Columns are the columns of the files to load. None means all.
 	Columns []string
 
@@ -129,6 +133,9 @@ func (e *MissingTableError) Unwrap() error { return e.Err }
 func (p *Plan) check() error {
 	if p.Filling.Columns != nil || p.Filling.Loaders != 0 {
 		return errors.New("load: the plan, not its filling, has columns and the number of loaders")
+	}
+	if len(p.Types) > 0 && !p.Create {
+		return errors.New("load: only tables that are made can get types")
 	}
 	return p.Filling.Check()
 }

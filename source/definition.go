@@ -133,6 +133,10 @@ type ColumnDefinition struct {
 
 	// Others are clauses of the column that only Create has, as SQL, such as "ON UPDATE current_timestamp()".
 	Others []string `json:"others,omitempty"`
+
+	// As, if not "", is the type that the column gets where its table is made, as SQL of that system, in place of Type
+	// or its equal. The user says so, so JSON never has any.
+	As string `json:"-"`
 }
 
 // What an identity column does with values that are written into it: Always refuses them unless the statement insists.

@@ -106,6 +106,7 @@ func (t *translation) checksOf(c source.ColumnDefinition, made string) {
 	listed, _ := key(t.from.Dialect, c.Type)
 	isMySQL, isList := t.from.Dialect.Family() == source.MySQL, listed == "enum" || listed == "set"
 	switch {
+	case c.As != "": // whose type says what values it has
 	case len(c.Values) > 0 && t.to == source.SQLite:
 		var values []string
 		for _, value := range c.Values {

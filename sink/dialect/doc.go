@@ -16,6 +16,7 @@
 //	character varying(n)            varchar(n)          VARCHAR(n)
 //	character varying               longtext            TEXT
 //	text                            longtext            TEXT
+//	citext                          longtext            TEXT
 //	bytea                           longblob            BLOB
 //	json                            json                TEXT
 //	jsonb                           json                TEXT
@@ -133,6 +134,12 @@
 //     and not to MySQL, whose collation ignores spaces at the end
 //   - UNSIGNED, and the values of ENUM and SET and of enum types, as checks. MySQL and MariaDB have no checks of
 //     columns that they number or that a foreign key changes
+//   - that letter case does not count: collations of MySQL and MariaDB that end with _ci, NOCASE of SQLite, and citext.
+//     SQLite gets NOCASE, which is about the letters of ASCII alone. MySQL gets utf8mb4_0900_as_ci, and MariaDB
+//     utf8mb4_uca1400_nopad_as_ci. PostgreSQL has no equal: in columns of its collations that ignore case, LIKE fails
+//     before version 18, and citext is an extension. So texts differ in letter case there, but a unique key of such
+//     columns gets an index besides, of lower(column), which refuses what the key has refused; --type
+//     users.email=citext makes the other choice
 //   - ON UPDATE CURRENT_TIMESTAMP of a column, as a trigger: when an UPDATE changes another value of the row and leaves
 //     this one as it is, which a statement also does that sets it to the value that it has. In PostgreSQL, the trigger
 //     calls a function of the schema that is named after the table; DROP TABLE leaves it

@@ -60,14 +60,14 @@ func (t *translation) functionOfPostgres() []string {
 		body += "IF NEW." + name + " IS NOT DISTINCT FROM OLD." + name + " THEN NEW." + name + " := " + one.now +
 			"; END IF; "
 	}
-	table, function := quote(t.to, t.result.Name), quote(t.to, functionName(t.result.Name))
+	function := quote(t.to, functionName(t.result.Name))
 	if t.result.Schema != "" {
-		table, function = quote(t.to, t.result.Schema)+"."+table, quote(t.to, t.result.Schema)+"."+function
+		function = quote(t.to, t.result.Schema) + "." + function
 	}
 	return []string{
 		"CREATE OR REPLACE FUNCTION " + function + "() RETURNS trigger LANGUAGE plpgsql AS " +
 			text(body+"RETURN NEW; END"),
-		"CREATE TRIGGER " + clock + " BEFORE UPDATE ON " + table +
+		"CREATE TRIGGER " + clock + " BEFORE UPDATE ON " + t.table() +
 			" FOR EACH ROW WHEN (OLD.* OPERATOR(pg_catalog.*<>) NEW.*) EXECUTE FUNCTION " + function + "()",
 	}
 }
@@ -103,10 +103,9 @@ func (t *translation) triggerOfSQLite(row string) string {
 		sets = append(sets, name+" = CASE WHEN NEW."+name+" IS OLD."+name+" THEN "+t.updated[i].now+
 			" ELSE NEW."+name+" END")
 	}
-	table := quote(t.to, t.result.Name)
-	return "CREATE TRIGGER " + quote(t.to, t.result.Name+"_"+clock) + " AFTER UPDATE ON " + table +
+	return "CREATE TRIGGER " + quote(t.to, t.result.Name+"_"+clock) + " AFTER UPDATE ON " + t.table() +
 		" FOR EACH ROW WHEN (" + strings.Join(was, ", ") + ") IS NOT (" + strings.Join(is, ", ") + ") BEGIN UPDATE " +
-		table + " SET " + strings.Join(sets, ", ") + " WHERE " + row + " = NEW." + row + "; END"
+		t.table() + " SET " + strings.Join(sets, ", ") + " WHERE " + row + " = NEW." + row + "; END"
 }
 
 // rowName returns a name of the number that SQLite gives each row, which no column has, or "".

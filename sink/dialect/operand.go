@@ -152,7 +152,7 @@ func (c *checking) column(name string) (operand, error) {
 	return o, nil
 }
 
-func isCollation(clause string) bool { return strings.HasPrefix(clause, "COLLATE=") }
+func isCollation(clause string) bool { return strings.HasPrefix(clause, collationOfTable) }
 
 // numberTypes and textTypes are those whose values compare alike in all systems. That of character ignores spaces at
 // the end of a text.

@@ -150,7 +150,7 @@ func (t *translation) fits(r *reference, parent *source.Definition) bool {
 	if len(r.parents) != len(r.columns) {
 		return false
 	}
-	own, types := map[string]string{}, map[string]string{}
+	own, types, collations := map[string]string{}, map[string]string{}, map[string]string{}
 	for i, name := range r.parents {
 		own[name] = r.columns[i]
 	}
@@ -159,6 +159,7 @@ func (t *translation) fits(r *reference, parent *source.Definition) bool {
 		if isNumberedUnsigned(column) {
 			types[column.Name] = "bigint"
 		}
+		collations[column.Name] = t.collation(column, types[column.Name])
 	}
 	for _, key := range parent.Constraints {
 		isKey := key.Kind == source.PrimaryKey || key.Kind == source.Unique
@@ -167,7 +168,8 @@ func (t *translation) fits(r *reference, parent *source.Definition) bool {
 		}
 		same := func(name string) bool {
 			column := t.find(own[name])
-			return column != nil && t.comparable(column, types[name])
+			isCompared := t.to.Family() != source.MySQL || column != nil && column.Collation == collations[name]
+			return column != nil && isCompared && t.comparable(column, types[name])
 		}
 		if !slices.ContainsFunc(key.Columns, func(name string) bool { return !same(name) }) {
 			r.parents, r.columns = key.Columns, nil

@@ -99,6 +99,9 @@ func (t *translation) constraintSQL(c source.Constraint) string {
 // options are what follows the type of a column.
 func options(c source.ColumnDefinition) string {
 	sql := ""
+	if c.Collation != "" {
+		sql += " COLLATE " + c.Collation
+	}
 	switch {
 	case c.NotNull:
 		sql += " NOT NULL"

@@ -117,13 +117,12 @@ func (t *translation) column(c source.ColumnDefinition) error {
 	if !found {
 		return &TypeError{Table: t.from.Name, Column: c.Name, Type: c.Type, To: t.to}
 	}
-	if characters := t.short[c.Name]; characters > 0 {
+	if characters := t.short[c.Name]; characters > 0 && c.As == "" {
 		name = fmt.Sprintf("varchar(%d)", characters)
 	}
-	made := source.ColumnDefinition{Name: c.Name, Type: name, NotNull: c.NotNull}
-	if c.Collation != "" {
-		t.leave("the collation %s of column %q", c.Collation, c.Name)
-	}
+	made := source.ColumnDefinition{Name: c.Name, Type: name, NotNull: c.NotNull, As: c.As}
+	made.Collation = t.collation(c, name)
+	t.leaveCollation(c, made.Collation)
 	switch {
 	case c.Comment == "":
 	case t.takesComment(c.Comment, mostOfColumn):
@@ -187,6 +186,7 @@ func (t *translation) constraint(c source.Constraint) error {
 	made := source.Constraint{Kind: c.Kind, Columns: c.Columns}
 	made.Definition = strings.ToUpper(string(c.Kind)) + " (" + quoted(t.to, c.Columns) + ")"
 	t.result.Constraints = append(t.result.Constraints, made)
+	t.fold(c.Columns)
 	return nil
 }
 
@@ -283,10 +283,7 @@ func (t *translation) index(i source.Index) {
 	if i.Unique {
 		unique = "UNIQUE "
 	}
-	table := quote(t.to, t.result.Name)
-	if t.result.Schema != "" && t.to == source.PostgreSQL {
-		table = quote(t.to, t.result.Schema) + "." + table
-	}
+	table := t.table()
 	switch t.to.Family() {
 	case source.PostgreSQL: // which finds a name that is free in the schema
 		made.Name = ""
@@ -303,6 +300,17 @@ func (t *translation) index(i source.Index) {
 		made.Definition = "CREATE " + unique + "INDEX " + quote(t.to, made.Name) + " ON " + table + columns
 	}
 	t.result.Indexes = append(t.result.Indexes, made)
+	if i.Unique {
+		t.fold(i.Columns)
+	}
+}
+
+// table is the table that is made, as SQL.
+func (t *translation) table() string {
+	if t.result.Schema != "" && t.to == source.PostgreSQL {
+		return quote(t.to, t.result.Schema) + "." + quote(t.to, t.result.Name)
+	}
+	return quote(t.to, t.result.Name)
 }
 
 // numbering has the target number the rows in a column, if it can.
@@ -320,6 +328,7 @@ func (t *translation) numbering() {
 		}
 		begun = true
 		switch isWhole := slices.Contains(wholes, c.Type); {
+		case t.isChosen(c.Name):
 		case t.to == source.SQLite:
 			c.Type = "INTEGER"
 		case t.to == source.PostgreSQL, !isWhole: // MySQL refuses foreign keys of other types to it
@@ -340,6 +349,13 @@ func (t *translation) numbering() {
 		}
 		t.result.Sequences = append(t.result.Sequences, sequence)
 	}
+}
+
+// isChosen reports whether the user has chosen the type of a column.
+func (t *translation) isChosen(name string) bool {
+	return slices.ContainsFunc(t.from.Columns, func(c source.ColumnDefinition) bool {
+		return c.Name == name && c.As != ""
+	})
 }
 
 // numbered are the types of columns whose numbers a bigint can hold.
@@ -384,9 +400,13 @@ var (
 // rest translates what belongs to the table as a whole.
 func (t *translation) rest() {
 	for _, clause := range t.from.Others {
-		if collation, is := strings.CutPrefix(clause, "COLLATE="); is {
+		collation, is := strings.CutPrefix(clause, collationOfTable)
+		switch {
+		case is && t.to == source.SQLite && strings.HasSuffix(collation, "_ci"):
+			t.leave("the collation %s beyond ASCII", collation)
+		case is:
 			t.leave("the collation %s", collation)
-		} else {
+		default:
 			t.leave("%s", sink.Shorten(clause))
 		}
 	}

@@ -63,6 +63,7 @@ var types = map[source.Dialect]map[string]equals{
 		"character varying(n)":           {"", "varchar(n)", "VARCHAR(n)"},
 		"character varying":              {"", "longtext", "TEXT"},
 		"text":                           {"", "longtext", "TEXT"},
+		"citext":                         {"", "longtext", "TEXT"},
 		"bytea":                          {"", "longblob", "BLOB"},
 		"json":                           {"", "json", "TEXT"},
 		"jsonb":                          {"", "json", "TEXT"},
@@ -166,6 +167,9 @@ func key(from source.Dialect, name string) (listed string, modifiers []int) {
 			base = word
 		}
 	}
+	if from == source.PostgreSQL && strings.HasSuffix(base, ".citext") {
+		base = "citext" // whatever the schema of the extension
+	}
 	if modifiers == nil {
 		return base, nil
 	}
@@ -184,6 +188,9 @@ func key(from source.Dialect, name string) (listed string, modifiers []int) {
 
 // typeOf returns the type of a column in the other system, or false if there is none.
 func (t *translation) typeOf(c source.ColumnDefinition) (string, bool) {
+	if c.As != "" {
+		return c.As, true
+	}
 	if len(c.Values) == 0 || t.from.Dialect != source.PostgreSQL {
 		return equal(t.from.Dialect, t.to, c.Type)
 	}

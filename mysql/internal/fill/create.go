@@ -57,6 +57,9 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect(), p.Related); err != nil {
 		return err
 	}
+	if p.Create, err = retyped(p.Create); err != nil {
+		return err
+	}
 	p.later = sink.Later(p.Create)
 	p.target = catalog.Table{Database: db.conn.Database, Name: name, Base: true}
 	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
@@ -196,6 +199,13 @@ func (t *table) make() error {
 		return t.db.failed(t.ctx, "making "+t.target.String(), err)
 	}
 	t.made = true
+	if isRetyped(t.Create) { // what the server calls these types decides which values the columns keep
+		columns, err := t.db.choose(t.ctx, t.target, t.Filling)
+		if err != nil {
+			return err
+		}
+		t.columns = columns
+	}
 	if t.engined {
 		return nil
 	}

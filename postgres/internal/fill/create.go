@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func made(name string, d *source.Definition) (*target, error) {
 		return nil, fmt.Errorf("postgres: a table that is made keeps its name, which is %s, not %q", t.sql, name)
 	}
 	for _, c := range d.Columns {
-		column := source.Column{Name: c.Name, Type: c.Type}
+		column := source.Column{Name: c.Name, Type: cmp.Or(c.As, c.Type)}
 		t.all = append(t.all, sink.TableColumn{Column: column, Computed: c.Generated != ""})
 	}
 	return t, nil
@@ -162,11 +163,12 @@ func beforeSQL(t *target, d *source.Definition) ([]string, error) {
 
 // columnSQL is a column in CREATE TABLE.
 func columnSQL(c source.ColumnDefinition, s source.Sequence) (string, error) {
-	sql := quote(c.Name) + " " + c.Type
-	if c.Type == "" {
+	made := cmp.Or(c.As, c.Type)
+	if made == "" {
 		return "", fmt.Errorf("column %q has no type", c.Name)
 	}
-	if c.Collation != "" {
+	sql := quote(c.Name) + " " + made
+	if c.Collation != "" && c.As == "" {
 		sql += " COLLATE " + c.Collation
 	}
 	switch {

@@ -46,8 +46,10 @@ func (t *table) resolveNew(name string) error {
 		if d, t.omitted, err = dialect.Translate(d, source.SQLite, t.filling.Related); err != nil {
 			return err
 		}
-		t.filling.Create = d
+	} else if d, err = retyped(d); err != nil {
+		return err
 	}
+	t.filling.Create = d
 	t.name = d.Name
 	return sink.CheckStatements(d)
 }

@@ -16,6 +16,9 @@ func Exec(t *testing.T, db *DB, sql string) {
 // GrammarOf is the grammar of a numeric column.
 var GrammarOf = grammarOf
 
+// TypeIn returns where the type of a column is in a statement.
+var TypeIn = typeIn
+
 // InTransaction reports whether a transaction is open.
 func InTransaction(db *DB) bool { return !db.conn.GetAutocommit() }
 

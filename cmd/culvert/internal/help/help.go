@@ -82,8 +82,8 @@ var flagGroups = []struct{ title, flags string }{
 	{"Database", "against dsn-file insecure-dsn"},
 	{"Selection", "all schema schema-only data-only grants large-objects query columns where limit snapshot include " +
 		"exclude from rows long"},
-	{"Tables", "create truncate swap append on-conflict key map convert sequences triggers ledger verify no-verify " +
-		"analyze lock-timeout redact-errors"},
+	{"Tables", "create truncate swap append on-conflict key map convert type sequences triggers ledger verify " +
+		"no-verify analyze lock-timeout redact-errors"},
 	{"Access", "allow writable rw allow-other"},
 	{"Output", "output place force hash format line invalid-utf8 compress ordered part-size armor decrypt dry-run"},
 	{"Workers", "workers queue job-key resume remove replicas nats-context"},

@@ -176,10 +176,10 @@ func (c *copying) parse(args []string) (err error) {
 	return nil
 }
 
-// verifies reports whether the rows are read back: if both databases print them in the same way, and the target can
-// tell them from others.
+// verifies reports whether the rows are read back: if both databases print them in the same way, which other types may
+// not, and the target can tell them from others.
 func (c *copying) verifies() bool {
-	if c.o.noVerify || c.source.Engine != c.db.Engine {
+	if c.o.noVerify || c.source.Engine != c.db.Engine || len(c.plan.Types) > 0 {
 		return false
 	}
 	return c.source.Engine == "postgres" || !c.o.appending && c.plan.Filling.Conflict == sink.Fail

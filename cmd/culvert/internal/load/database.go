@@ -139,6 +139,9 @@ func (p *preview) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	if err != nil {
 		return err
 	}
+	if err := p.refuseTypes(schema.Tables); err != nil {
+		return err
+	}
 	p.r.addSchema(schema)
 	*p.omitted = schema.Lacks
 	switch {
@@ -181,6 +184,9 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 		return nil
 	}
 	if err != nil {
+		return err
+	}
+	if err := c.refuseTypes(schema.Tables); err != nil {
 		return err
 	}
 	if schema.OwnRows {

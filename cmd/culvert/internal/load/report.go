@@ -282,7 +282,10 @@ func (f *tableFlags) withHints(err error) error {
 			"in place of --create: remove its rows in the same transaction with --truncate, or keep them with --append",
 		}
 	case command.Is[*dialect.TypeError](err):
-		hints = []string{"make the table yourself, and run the same command again: it fills a table without rows"}
+		hints = []string{
+			"say which type it gets: --type TABLE.COLUMN=TYPE",
+			"or make the table yourself, and run the same command again: it fills a table without rows",
+		}
 	case isName && unnameable.Number == 0:
 		hints = []string{"give the table another name: TABLE=NAME"}
 	case isName:

@@ -20,7 +20,7 @@ type tableFlags struct {
 	create, truncate, swap, appending, analyze bool
 	dryRun, redact                             bool
 	conflict                                   string
-	key, columns, renames, convert             []string
+	key, columns, renames, convert, types      []string
 	lockTimeout                                time.Duration
 	sequences, triggers                        string
 	isWhole                                    bool // the whole database is made
@@ -39,6 +39,8 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
 	flags.StringSliceVar(&f.convert, "convert", nil,
 		"let these `COLUMNS` of DEST change values, for example round numbers: a,b")
+	flags.StringArrayVar(&f.types, "type", nil,
+		"with --create, make a column TABLE.COLUMN with another type: `NAME=TYPE`; repeatable")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
 	flags.StringVar(&f.sequences, "sequences", "set",
 		"set the sequences of PostgreSQL past the rows, or leave them: `POLICY` is set or keep")
@@ -95,6 +97,16 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 			"name the columns of the key: --on-conflict update --key id")
 	case f.lockTimeout < 0:
 		return nil, command.Usagef("--lock-timeout is negative")
+	}
+	if len(f.types) > 0 && !f.create {
+		return nil, command.WithHint(command.Usagef("--type is for tables that are made"), "add --create")
+	}
+	for _, text := range f.types {
+		one, err := parseType(text)
+		if err != nil {
+			return nil, err
+		}
+		plan.Types = append(plan.Types, one)
 	}
 	for _, rename := range f.renames {
 		from, to, _ := strings.Cut(rename, "=") // a column of SQLite can have an empty name
