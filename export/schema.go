@@ -35,7 +35,8 @@ func (p *Plan) WriteSchema(ctx context.Context, to place.Place, m *manifest.Mani
 	}
 	out := &output{file: file, sum: sha256.New()}
 	var size atomic.Int64
-	if s.TextBytes, err = p.pack(io.MultiWriter(out, counterOf(&size)), p.Schema.Statements); err != nil {
+	if s.TextBytes, err = p.pack(io.MultiWriter(out, counterOf(&size)),
+		slices.Concat(p.Schema.ForTables, p.Schema.Statements)); err != nil {
 		return errors.Join(err, file.Discard())
 	}
 	s.FileBytes, s.SHA256 = size.Load(), hex.EncodeToString(out.sum.Sum(nil))
@@ -109,7 +110,13 @@ func (d *Directory) Schema(ctx context.Context) (*source.Schema, error) {
 		return nil, nil
 	}
 	s := d.Manifest.Schema.Schema
-	err := d.readSchema(ctx, func(one source.Statement) { s.Statements = append(s.Statements, one) })
+	err := d.readSchema(ctx, func(one source.Statement) {
+		if len(s.ForTables) < d.Manifest.Schema.ForTables {
+			s.ForTables = append(s.ForTables, one)
+			return
+		}
+		s.Statements = append(s.Statements, one)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +129,17 @@ func (d *Directory) readSchema(ctx context.Context, each func(source.Statement))
 	if of == nil {
 		return nil
 	}
-	before, after := 0, 0
+	first, before, after := 0, 0, 0
 	errNumber := damagef("it has another number of statements than the manifest says")
 	part := manifest.Part{File: of.File, TextBytes: of.TextBytes, FileBytes: of.FileBytes, SHA256: of.SHA256}
 	err := d.ReadPart(ctx, &part, func(text io.Reader) error {
 		return manifest.ReadStatements(text, func(one source.Statement) error {
-			if one.After {
+			switch {
+			case first < of.ForTables:
+				first++
+			case one.After:
 				after++
-			} else {
+			default:
 				before++
 			}
 			if before > of.Before || after > of.After {
@@ -139,7 +149,7 @@ func (d *Directory) readSchema(ctx context.Context, each func(source.Statement))
 			return nil
 		})
 	})
-	if err == nil && (before != of.Before || after != of.After) {
+	if err == nil && (first != of.ForTables || before != of.Before || after != of.After) {
 		err = errNumber
 	}
 	if err != nil {

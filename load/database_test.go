@@ -76,7 +76,7 @@ func exportDatabase(t *testing.T, database *testkit.PostgresDatabase, partSize i
 		}
 	})
 	src := openPostgres(t, database)
-	schema, err := src.(source.Schemer).Schema(t.Context(), source.SchemaConfig{})
+	schema, err := src.(source.Schemer).Schema(t.Context(), source.SchemaConfig{ForTables: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,5 +228,31 @@ func TestSchemaOnlyThenDatabase(t *testing.T) {
 	plan.SchemaOnly = true
 	if _, err := plan.Database(t.Context(), newSink(t, again), from, "a load"); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestDatabaseTables makes chosen tables of a whole database alone, with what they need.
+func TestDatabaseTables(t *testing.T) {
+	server := testkit.Postgres(t)
+	database, again := server.NewDatabase(t), server.NewDatabase(t)
+	database.Exec(t, shop)
+	from := exportDatabase(t, database, 0)
+	plan := load.Plan{Create: true}
+	chosen := map[string]string{"shop.customers": "", "shop.orders": ""}
+	planned, err := plan.Preview(t.Context(), newSink(t, again), from, chosen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	statements, err := plan.PreviewNeeds(t.Context(), newSink(t, again), from, planned)
+	if err != nil || len(statements) == 0 {
+		t.Errorf("the tables would need %v, error %v", statements, err)
+	}
+	if _, err := plan.Directory(t.Context(), newSink(t, again), from, chosen); err != nil {
+		t.Fatal(err)
+	}
+	found := again.Query(t, `SELECT count(*), max(id), nextval('shop.numbers'), (SELECT count(*) FROM pg_type
+		WHERE typname IN ('mood', 'price')) FROM shop.customers`)
+	if got := strings.Join(found[0], " "); got != "500 599 600 2" {
+		t.Errorf("the tables were made with %s", got)
 	}
 }

@@ -13,10 +13,11 @@ import (
 func (p *Plan) needsOf(ctx context.Context, dst sink.Sink, from *export.Directory) (*source.Schema, error) {
 	_, provides := dst.(sink.Provider)
 	of := from.Manifest.Schema
-	if !p.Create || !provides || of == nil || !of.Needs {
+	if !p.Create || !provides || of == nil || !of.Needs && of.ForTables == 0 {
 		return nil, nil
 	}
-	return from.Schema(ctx)
+	schema, err := from.Schema(ctx)
+	return schema.Needed(), err
 }
 
 // missingOf returns the names of the tables that are to be made.

@@ -20,8 +20,9 @@ type Schema struct {
 	source.Schema
 
 	File      string `json:"file"`
-	Before    int    `json:"before"` // statements that come before the rows
-	After     int    `json:"after"`  // statements that come after them
+	Before    int    `json:"before"`               // statements that come before the rows
+	After     int    `json:"after"`                // statements that come after them
+	ForTables int    `json:"for_tables,omitempty"` // statements of what single tables need
 	TextBytes int64  `json:"text_bytes"`
 	FileBytes int64  `json:"file_bytes"`
 	SHA256    string `json:"sha256"`
@@ -49,6 +50,7 @@ func NewSchema(s *source.Schema) *Schema {
 		described.Lacks = append(described.Lacks, valid(name))
 	}
 	described.Before, described.After = s.Count()
+	described.ForTables = len(s.ForTables)
 	return described
 }
 
@@ -60,7 +62,7 @@ func (s *Schema) check() error {
 	case !IsSchemaName(s.File) || strings.ToLower(s.File) != s.File:
 		return fmt.Errorf("is in a file %q, which is not named as one", s.File)
 	case s.Before < 0, s.Before > mostStatements, s.After < 0, s.After > mostStatements,
-		s.TextBytes < 0, s.FileBytes < 0:
+		s.ForTables < 0, s.ForTables > mostStatements, s.TextBytes < 0, s.FileBytes < 0:
 		return errors.New("has a number that cannot be")
 	case err != nil, len(hash) != sha256.Size, strings.ToLower(s.SHA256) != s.SHA256:
 		return errors.New("has no SHA-256")

@@ -30,6 +30,18 @@ func NeedsOf(ctx context.Context, s Source, tables []string) (*Schema, error) {
 	return needs, nil
 }
 
+// Needed returns what the tables of a schema need, as a schema with Needs, or nil if it is not known. The schema may be
+// nil.
+func (s *Schema) Needed() *Schema {
+	switch {
+	case s == nil || !s.Needs && len(s.ForTables) == 0:
+		return nil
+	case s.Needs:
+		return s
+	}
+	return &Schema{Dialect: s.Dialect, Needs: true, Statements: s.ForTables}
+}
+
 // NeededBy returns the schema with those statements only that some of its tables need.
 func (s *Schema) NeededBy(tables []string) *Schema {
 	needed := *s

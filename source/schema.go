@@ -54,6 +54,9 @@ type SchemaConfig struct {
 	// Grants adds who owns what, and who may do what with it. The roles must exist where the statements are run.
 	Grants bool
 
+	// ForTables adds what single tables need, so that they can be made alone.
+	ForTables bool
+
 	// LargeObjects adds those of PostgreSQL, whose rows are then those of a table that is Staged.
 	LargeObjects bool
 }
@@ -97,6 +100,9 @@ type Schema struct {
 	Lacks []string `json:"lacks,omitempty"`
 
 	Statements []Statement `json:"-"` // in order; there may be many thousands
+
+	// ForTables are the statements of a schema with Needs, so that some of the tables can be made alone.
+	ForTables []Statement `json:"-"`
 }
 
 // Staged is a table that Tables of the source does not list, although its rows belong to the database, such as

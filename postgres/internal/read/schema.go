@@ -57,6 +57,12 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 	}
 	ownRows = string(facts[0][2]) == "t"
 	dumped := db.dump(ctx, pgdump.Config{Snapshot: snapshot.Token, Server: int(server), Grants: config.Grants})
+	var forTables []source.Statement
+	if config.ForTables { // while pg_dump runs
+		if forTables, err = db.forTables(ctx, ownRows); err != nil {
+			return false, nil, err
+		}
+	}
 	return ownRows, func(ctx context.Context) (*source.Schema, error) {
 		if err := db.begin(ctx); err != nil {
 			return nil, err
@@ -65,9 +71,23 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 		if err != nil {
 			return nil, err
 		}
-		schema.OwnRows = ownRows
+		schema.OwnRows, schema.ForTables = ownRows, forTables
 		return schema, db.complete(ctx, schema, config, large)
 	}, nil
+}
+
+// forTables returns what each table needs.
+func (db *DB) forTables(ctx context.Context, ownRows bool) ([]source.Statement, error) {
+	s := db.session
+	tables, err := s.list(ctx, tablesSQL, "", s.schemas, strconv.FormatBool(s.own || ownRows))
+	if err != nil || len(tables) == 0 {
+		return nil, s.failed(ctx, listing, err)
+	}
+	needs, err := db.Needs(ctx, tables)
+	if err != nil {
+		return nil, err
+	}
+	return needs.Statements, nil
 }
 
 // dump has pg_dump print the schema, and returns a function that waits for it. Close ends it.

@@ -32,7 +32,7 @@ func (f *schemaFlags) add(cmd *cobra.Command) {
 
 // config is what belongs to the schema.
 func (f *schemaFlags) config() source.SchemaConfig {
-	return source.SchemaConfig{Grants: f.grants, LargeObjects: f.largeObjects}
+	return source.SchemaConfig{Grants: f.grants, LargeObjects: f.largeObjects, ForTables: true}
 }
 
 // asks reports whether there must be a schema, and before the rows.
@@ -91,7 +91,7 @@ func (e *request) startSchema(ctx context.Context, a *command.App, src source.So
 	if _, can := src.(source.SchemaStarter); !can || !o.all || o.dataOnly || o.asks() {
 		return e.readSchema(ctx, a, src)
 	}
-	ownRows, finish, err := source.StartSchema(ctx, src, source.SchemaConfig{})
+	ownRows, finish, err := source.StartSchema(ctx, src, o.config())
 	var schema *source.Schema
 	if err == nil && !ownRows {
 		e.plan.FinishSchema = func(ctx context.Context) (*source.Schema, []string, error) {
