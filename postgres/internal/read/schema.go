@@ -176,7 +176,8 @@ SELECT pg_catalog.current_setting('server_version_num')::int / 10000,
 	(SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata),
 	EXISTS (SELECT FROM heirs), coalesce((SELECT pg_catalog.min(name) FROM heirs WHERE extended), '')`
 
-// schemaLacksSQL lists what [pgdump.Dump] leaves out.
+// schemaLacksSQL lists what [pgdump.Dump] leaves out. What is of the database itself, such as its settings, is not made
+// in another one, which may have its own.
 const schemaLacksSQL = `
 SELECT 'the subscription "' || s.subname || '"' FROM pg_catalog.pg_subscription s
 	JOIN pg_catalog.pg_database d ON d.oid = s.subdbid WHERE d.datname = pg_catalog.current_database()
@@ -184,6 +185,12 @@ UNION ALL SELECT 'a load that has not ended (the schema ' || nspname || ')' FROM
 	WHERE nspname = '` + pgdump.Restoring + `'
 UNION ALL SELECT 'the user mapping of "' || usename || '" for the server "' || srvname || '"'
 	FROM pg_catalog.pg_user_mappings
+UNION ALL SELECT 'the setting "' || pg_catalog.split_part(s.setting, '=', 1) || '" of ' || CASE s.setrole WHEN 0 THEN
+	'the database' ELSE '"' || pg_catalog.pg_get_userbyid(s.setrole) || '" in the database' END
+	FROM (SELECT setrole, pg_catalog.unnest(setconfig) AS setting FROM pg_catalog.pg_db_role_setting
+		WHERE setdatabase = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())) AS s
+UNION ALL SELECT 'the comment of the database' FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()
+	AND pg_catalog.shobj_description(oid, 'pg_database') IS NOT NULL
 ORDER BY 1`
 
 // allSequencesSQL lists the sequences, as SQL, and whether the user may read each.
