@@ -192,8 +192,8 @@
 // The text is a JSON object with the array statements. Each is an object with the string sql, and the boolean after,
 // which is absent for statements that come before the rows. They are in order. If the schema has needs, each also has
 // the string object, which names what is made, such as "type public.mood", and the array for, which names the tables
-// that need it; it is absent if all do. So have the statements for_tables, which come first, and are not run if the whole
-// database is made.
+// that need it; it is absent if all do. So have the statements for_tables, which come first, and are not run if the
+// whole database is made.
 //
 // # Signature
 //

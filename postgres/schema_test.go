@@ -204,7 +204,8 @@ func TestSchemaOfChunks(t *testing.T) {
 	}
 }
 
-// TestSchemaLacks has what holds passwords, a large object, and what belongs to the database itself. They do not come along, and are named.
+// TestSchemaLacks has what holds passwords, a large object, and what belongs to the database itself. They do not come
+// along, and are named.
 func TestSchemaLacks(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, `CREATE FOREIGN DATA WRAPPER w; CREATE SERVER s FOREIGN DATA WRAPPER w;
@@ -218,8 +219,11 @@ func TestSchemaLacks(t *testing.T) {
 		ALTER DATABASE `+database.Name+` SET work_mem = '77MB'; ALTER DATABASE `+database.Name+` SET my.key = 'hunter2';
 		ALTER ROLE postgres IN DATABASE `+database.Name+` SET work_mem = '78MB'`)
 	schema := schemaOf(t, database)
-	want := []string{`the comment of the database`, `the setting "my.key" of the database`,
-		`the setting "work_mem" of "postgres" in the database`, `the setting "work_mem" of the database`, `the subscription "sub"`, `the user mapping of "public" for the server "s"`, "1 large object"}
+	want := []string{
+		`the comment of the database`, `the setting "my.key" of the database`,
+		`the setting "work_mem" of "postgres" in the database`, `the setting "work_mem" of the database`,
+		`the subscription "sub"`, `the user mapping of "public" for the server "s"`, "1 large object",
+	}
 	if !slices.Equal(schema.Lacks, want) {
 		t.Errorf("the schema lacks %q, want %q", schema.Lacks, want)
 	}

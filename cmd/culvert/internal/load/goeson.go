@@ -1,8 +1,9 @@
 package load
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/spf13/pflag"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/load"
@@ -12,7 +13,7 @@ import (
 // goesOn adds the command that makes the tables that are missing, if making them was interrupted. Those that are there
 // have rows, so the same command would refuse them.
 func (l *loading) goesOn(err error, all []load.Stats, m *manifest.Manifest) error {
-	if err == nil || command.Is[*load.PartialError](err) || !l.o.create || l.o.ledger != "" || l.to == "" {
+	if err == nil || command.Is[*load.PartialError](err) || !l.o.create || l.o.ledger != "" {
 		return err
 	}
 	done := map[string]bool{}
@@ -35,9 +36,43 @@ func (l *loading) goesOn(err error, all []load.Stats, m *manifest.Manifest) erro
 	if len(missing) == 0 || len(missing) == len(wanted) || len(missing) > most {
 		return err
 	}
-	next := fmt.Sprintf("to make the other tables: culvert load --create %s %s %s",
-		command.ForShell(l.from), command.ForShell(l.to), strings.Join(missing, " "))
-	return command.WithNext(err, next)
+	words := append([]string{"culvert load"}, flagsGiven(l.o.flags)...)
+	words = append(words, command.ForShell(l.from))
+	if l.to != "" { // otherwise a flag names the database
+		words = append(words, command.ForShell(l.to))
+	}
+	words = append(words, missing...)
+	return command.WithNext(err, "to make the other tables: "+strings.Join(words, " "))
+}
+
+// flagsGiven returns the flags that the user has given, as they have to be typed, in alphabetical order.
+func flagsGiven(flags *pflag.FlagSet) (words []string) {
+	flags.Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if several, is := f.Value.(pflag.SliceValue); is {
+			values = several.GetSlice()
+		}
+		for _, value := range values {
+			switch f.Value.Type() {
+			case "bool":
+				value = strings.TrimPrefix("="+value, "=true")
+			case "stringSlice": // commas separate its values
+				value = "=" + command.ForShell(quoteComma(value))
+			default:
+				value = "=" + command.ForShell(value)
+			}
+			words = append(words, "--"+f.Name+value)
+		}
+	})
+	return words
+}
+
+// quoteComma writes a value of a list so that it is read as one.
+func quoteComma(value string) string {
+	if !strings.ContainsAny(value, ",\"") {
+		return value
+	}
+	return `"` + strings.ReplaceAll(value, `"`, `""`) + `"`
 }
 
 // wanted are the tables that are to be loaded.

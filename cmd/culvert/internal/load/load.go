@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
@@ -32,12 +33,15 @@ type options struct {
 	schemaOnly     bool
 	dataOnly       bool
 	ledger, format string
+
+	flags *pflag.FlagSet
 }
 
 // New returns the verb load.
 func New(a *command.App) *cobra.Command {
 	o := &options{}
 	cmd := help.Command("load")
+	o.flags = cmd.Flags()
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		l := &loading{work: work{a: a, r: &Report{}}, o: o}
