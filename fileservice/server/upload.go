@@ -59,19 +59,17 @@ func (u *uploads) begin(
 		return nil, err
 	}
 	u.mu.Lock()
-	for {
-		up := u.open[local]
-		if up != nil && up.version == version {
-			up.hold(conn)
-			return u.enter(conn, local, up)
-		}
-		if up == nil {
-			break
-		}
-		if err := u.supersede(ctx, conn, local, up); err != nil {
-			u.mu.Unlock()
+	switch up := u.open[local]; {
+	case up != nil && up.version == version:
+		up.hold(conn)
+		return u.enter(conn, local, up)
+	case up != nil:
+		err := u.supersede(ctx, conn, local, up)
+		u.mu.Unlock()
+		if err != nil {
 			return nil, err
 		}
+		return u.begin(ctx, conn, local, version, overwrite) // its client may have completed the file
 	}
 	switch {
 	case u.closed:

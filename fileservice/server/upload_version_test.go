@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -184,6 +185,33 @@ func uploadBesideAnActiveOne(t *testing.T, step func(*testing.T, *putPart, sourc
 	}
 	if answer := active.rest(t); answer.Kind != filetest.End {
 		t.Errorf("the first one: %v", answer)
+	}
+}
+
+// TestUploadBesideOneThatEnds sends a new version of a file while another client completes the old one: the second
+// one is refused before it has sent anything, since the file is there.
+func TestUploadBesideOneThatEnds(t *testing.T) { synctest.Test(t, uploadBesideOneThatEnds) }
+
+func uploadBesideOneThatEnds(t *testing.T) {
+	address := filetest.ListenOn(t, filetest.ListenInMemory(t), t.TempDir(), filetest.Writable)
+	old := newSource(2 * fileservice.BlockSize)
+	active := beginUpload(t, address, old)
+	asked := make(chan error, 1)
+	second := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+	go func() {
+		_, err := second.QueryWrite(t.Context(), "file", newSource(5).version, false)
+		asked <- err
+	}()
+	synctest.Wait() // it waits for silence
+	if answer := active.rest(t); answer.Kind != filetest.End {
+		t.Errorf("a block: %v", answer)
+	}
+	first := filetest.Connect(t, client.Config{Dial: filetest.Dialer(address)})
+	if _, err := first.FinishWrite(t.Context(), "file", old.version, old.root(), 0o600, false); err != nil {
+		t.Error(err)
+	}
+	if err := <-asked; !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
 	}
 }
 

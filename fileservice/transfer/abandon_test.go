@@ -124,3 +124,31 @@ func TestPushCanceledAbandons(t *testing.T) {
 		t.Errorf("the server was told of %d files", len(told))
 	}
 }
+
+// TestPushLosesRace pushes a file whose name another one gets meanwhile. Nothing is left of the loser.
+func TestPushLosesRace(t *testing.T) {
+	from, _ := filetest.Tree(t, map[string]int{"large": 70 * fileservice.BlockSize})
+	to := t.TempDir()
+	var once sync.Once
+	there := filetest.Serve(t, to, func(c *server.Config) {
+		c.Writable = true
+		c.Observer.Called = func(call server.Call) {
+			if call.Method != "PutBlock" {
+				return
+			}
+			once.Do(func() {
+				if err := os.WriteFile(filepath.Join(to, "large"), []byte("other"), 0o600); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}).Place()
+	config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, from), Local: "."}
+	result, err := transfer.Push(t.Context(), there, config)
+	if !errors.Is(err, fs.ErrExist) || result.Failed != 1 {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if left := leftIn(t, to); len(left) > 0 {
+		t.Errorf("there are %q", left)
+	}
+}

@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -54,9 +55,11 @@ type outcome struct {
 	verified bool // both ends have compared checksums
 }
 
-// isUseless reports whether the cause of the end of a file makes its partial copy useless.
+// isUseless reports whether the cause of the end of a file makes its partial copy useless. If another file has got the
+// name meanwhile, it would stay until somebody resumes with Overwrite.
 func isUseless(cause error) bool {
-	return errors.Is(cause, place.ErrChanged) || errors.Is(cause, errOtherSum) || errors.Is(cause, errPresent)
+	return errors.Is(cause, place.ErrChanged) || errors.Is(cause, errOtherSum) || errors.Is(cause, errPresent) ||
+		errors.Is(cause, fs.ErrExist)
 }
 
 var errPresent = errors.New("fileservice: the file is already present")
