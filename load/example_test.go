@@ -69,8 +69,8 @@ func ExamplePlan_Preview() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(plans[0].Table, plans[0].Columns, plans[0].Loaders)
-	// Output: items [{id INTEGER} {title TEXT}] 1
+	fmt.Println(plans[0].Table, plans[0].Columns[0].Name, plans[0].Columns[1].Name, plans[0].Loaders)
+	// Output: items id title 1
 }
 
 // What loading a file would do. Its rows are not read.
