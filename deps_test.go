@@ -35,8 +35,8 @@ var floors = [][]string{
 	{"export"},
 	{"fileservice", "fusefs", "internal/plainfs", "load", "workers"},
 	{roof + "ui", roof + "help"},
-	{roof + "command", roof + "argument", roof + "database", roof + "jobfile"},
-	{roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export"},
+	{roof + "command", roof + "argument", roof + "database", roof + "jobfile", roof + "masking"},
+	{roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export", roof + "masks"},
 	{roof + "cli", program},
 }
 
@@ -56,6 +56,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"place/bucket", "place/dir", "a URL may name a directory"},
 	{"fileservice/transfer", "fileservice/client", "a transfer calls the server through it"},
 	{roof + "argument", roof + "command", "its errors have hints, and a command has standard input"},
+	{roof + "masking", roof + "command", "its errors have hints, and a command warns"},
 	{roof + "database", roof + "command", "its errors have hints, and a command has secrets"},
 	{roof + "export", roof + "jobs", "an export by several workers is a job"},
 	{roof + "demo", roof + "remote", "the demo reads the report of the mount that it starts"},

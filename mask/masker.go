@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"sync"
+	"unicode/utf8"
 
 	"culvert/source"
 )
@@ -66,6 +67,9 @@ func NewMasker(key *Key, columns []source.Column, rules []Rule) (*Masker, error)
 			var err error
 			if one.make, err = one.rule.compile(key, column); err != nil {
 				return nil, fmt.Errorf("mask: column %q: %w", column.Name, err)
+			}
+			if column.Logical.Class == source.CharClass {
+				one.make = padded(one.make)
 			}
 		}
 		m.columns[i] = one
@@ -158,6 +162,23 @@ func (m *Masker) maskLent(w *worker, dst, src *source.Batch, row int) error {
 	dst.EndRow()
 	w.lent = nil
 	return nil
+}
+
+// padded has masked values filled up with spaces to the length of the values, as databases print the type char.
+func padded(make maker) maker {
+	return func() masking {
+		masking := make()
+		return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+			begin := len(dst)
+			kind, dst, err := masking(dst, kind, value)
+			if kind == source.Text {
+				for n := utf8.RuneCount(value) - utf8.RuneCount(dst[begin:]); n > 0; n-- {
+					dst = append(dst, ' ')
+				}
+			}
+			return kind, dst, err
+		}
+	}
 }
 
 // prf is HMAC-SHA-256 with a key of its own for one purpose, such as a rule: values of one say nothing of the other.

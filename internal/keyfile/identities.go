@@ -100,7 +100,7 @@ func (r *Reader) parseIdentities(path string, f io.Reader) ([]age.Identity, erro
 	if err != nil {
 		return nil, err
 	}
-	if f, ok := f.(*os.File); ok && othersCanRead(f) {
+	if f, ok := f.(*os.File); ok && OthersCanRead(f) {
 		r.warn(fmt.Sprintf("identity file %s can be read by other users; consider chmod 600", path))
 	}
 	return identities, nil

@@ -4,5 +4,5 @@ package keyfile
 
 import "os"
 
-// othersCanRead returns false: permissions are not mode bits.
-func othersCanRead(*os.File) bool { return false }
+// OthersCanRead returns false: permissions are not mode bits.
+func OthersCanRead(*os.File) bool { return false }

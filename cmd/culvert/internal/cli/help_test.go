@@ -22,6 +22,7 @@ import (
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/load"
 	"culvert/cmd/culvert/internal/logs"
+	"culvert/cmd/culvert/internal/masks"
 	"culvert/cmd/culvert/internal/remote"
 	"culvert/cmd/culvert/internal/serve"
 	"culvert/cmd/culvert/internal/ui"
@@ -38,6 +39,7 @@ var reports = map[string]any{
 	"pull": remote.TransferReport{}, "push": remote.TransferReport{}, "mount": remote.MountReport{},
 	"load": load.Report{}, "load --dry-run": load.PlanReport{},
 	"copy": load.Report{}, "copy --dry-run": load.PlanReport{},
+	"mask suggest": masks.SuggestReport{}, "mask preview": masks.PreviewReport{},
 	"wal verify": logs.VerifyReport{}, "wal copy": logs.CopyReport{}, "wal repair": logs.CopyReport{},
 }
 

@@ -102,6 +102,9 @@ func (r *inspectReport) Text() string {
 		line("rows", "%s, by the manifest", ui.Count(t.Rows))
 		line("text", "%s bytes", ui.Count(r.Content.Text))
 		line("sum", "%s", t.Sum)
+		for _, one := range t.Masks {
+			line("masked", "%s", ui.Line(one.Column+": "+one.Rule))
+		}
 		if !t.Consistent {
 			line("snapshot", "%s, not that of all tables", ui.Line(t.Snapshot))
 		}

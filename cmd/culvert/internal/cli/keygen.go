@@ -27,7 +27,14 @@ type keygenReport struct {
 }
 
 func (r *keygenReport) Text() string {
-	text := fmt.Sprintf("recipient:   %s\nfingerprint: %s\n", r.Recipient, r.Fingerprint)
+	text := fmt.Sprintf("fingerprint: %s\n", r.Fingerprint)
+	if r.Recipient == "" {
+		if r.Path == "-" {
+			return text
+		}
+		return fmt.Sprintf("mask key:    %s\n", ui.Name(r.Path)) + text
+	}
+	text = fmt.Sprintf("recipient:   %s\n", r.Recipient) + text
 	if r.Path == "-" {
 		return text
 	}
@@ -36,12 +43,17 @@ func (r *keygenReport) Text() string {
 
 func newKeygen(a *command.App) *cobra.Command {
 	var path string
-	var postQuantum, json bool
+	var postQuantum, masks, json bool
 	cmd := help.Command("keygen")
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		r := &keygenReport{}
-		err := keygen(a, r, path, postQuantum)
+		var err error
+		if masks {
+			err = maskKeygen(a, r, path)
+		} else {
+			err = keygen(a, r, path, postQuantum)
+		}
 		to := a.Stdout
 		if r.Path == "-" {
 			to = a.Stderr
@@ -50,6 +62,8 @@ func newKeygen(a *command.App) *cobra.Command {
 	}
 	cmd.Flags().VarP((*command.NotEmpty)(&path), "output", "o", "write to `FILE`; - is standard output")
 	cmd.Flags().BoolVar(&postQuantum, "pq", false, "withstand quantum computers (ML-KEM-768 with X25519)")
+	cmd.Flags().BoolVar(&masks, "mask", false, "make a key for masks instead of an identity")
+	cmd.MarkFlagsMutuallyExclusive("pq", "mask")
 	cmd.Flags().BoolVar(&json, "json", false, "print JSON")
 	return cmd
 }

@@ -17,6 +17,7 @@ import (
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/load"
 	"culvert/cmd/culvert/internal/logs"
+	"culvert/cmd/culvert/internal/masks"
 	"culvert/cmd/culvert/internal/remote"
 	"culvert/cmd/culvert/internal/serve"
 	"culvert/cmd/culvert/internal/ui"
@@ -50,6 +51,7 @@ func newRoot(a *command.App) *cobra.Command {
 		newVerify(a),
 		load.New(a),
 		load.NewCopy(a),
+		masks.New(a),
 		jobs.NewWorker(a),
 		jobs.New(a),
 		jobs.NewSnapshot(a),

@@ -8,6 +8,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/manifest"
 )
 
 // verifyTable checks all parts of a table.
@@ -43,6 +44,8 @@ type tableInspection struct {
 
 	Snapshot   string `json:"snapshot,omitempty"`
 	Consistent bool   `json:"consistent"` // all tables of the export are of one snapshot
+
+	Masks []manifest.Mask `json:"masks,omitempty"`
 }
 
 // inspectTable describes a table in parts.
@@ -55,6 +58,6 @@ func (r *inspectReport) inspectTable(t *argument.Table, name string) {
 	}
 	r.Table = &tableInspection{
 		Name: entry.Name, Rows: entry.Rows, Parts: len(entry.Parts), Sum: entry.Sum,
-		Snapshot: cmp.Or(entry.Snapshot, m.Snapshot), Consistent: m.Consistent,
+		Snapshot: cmp.Or(entry.Snapshot, m.Snapshot), Consistent: m.Consistent, Masks: entry.Masks,
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/load"
+	"culvert/cmd/culvert/internal/masking"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/manifest"
@@ -34,6 +35,7 @@ type verifyReport struct {
 	Tables     []verifiedTable `json:"tables,omitempty"`     // of a directory
 	Unexpected []string        `json:"unexpected,omitempty"` // files in it that its manifest does not list
 	Against    string          `json:"against,omitempty"`    // the database that it was compared with
+	MaskKey    string          `json:"mask_key,omitempty"`   // the fingerprint of the key of masks
 
 	manifest *manifest.Manifest
 }
@@ -75,6 +77,7 @@ func newVerify(a *command.App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.Var((*command.NotEmpty)(&o.against), "against", "also compare the tables with the database `SOURCE`")
 	o.from.Add(cmd)
+	o.masks.AddKey(cmd)
 	return cmd
 }
 
@@ -83,6 +86,7 @@ type verifyOptions struct {
 	readOptions
 	author  argument.AuthorFlags
 	from    database.Flags
+	masks   masking.Flags
 	against string
 }
 

@@ -47,6 +47,10 @@ func verifyDirectory(
 	if err != nil {
 		return damage(l, err)
 	}
+	if d.MaskKey, err = o.masks.Key(); err != nil {
+		return err
+	}
+	r.MaskKey = d.Manifest.MaskKey
 	if err := o.author.Check(l.Text, d.Manifest); err != nil {
 		return err
 	}
@@ -210,6 +214,12 @@ func (r *verifyReport) manifestText() string {
 	default:
 		line("schema", ui.Several(int64(m.Schema.Before+m.Schema.After), "statement")+by(m.Schema.By))
 	}
+	for i := range m.Tables {
+		for _, one := range m.Tables[i].Masks {
+			line("masked", m.Tables[i].Name+"."+one.Column+": "+one.Rule)
+		}
+	}
+	line("mask key", r.MaskKey)
 	for _, text := range command.Omitted(r.Omitted) {
 		line("left out", text)
 	}

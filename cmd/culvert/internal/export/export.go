@@ -19,6 +19,7 @@ import (
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/jobs"
+	"culvert/cmd/culvert/internal/masking"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/manifest"
@@ -34,6 +35,7 @@ type options struct {
 	jobs.Layout
 	shared    workerFlags
 	from      database.Flags
+	masks     masking.Flags
 	plaintext bool
 	query     string
 	output    string
@@ -76,6 +78,7 @@ func New(a *command.App) *cobra.Command {
 	o.PlaceFlags.Add(cmd)
 	o.Layout.Add(cmd)
 	o.from.Add(cmd)
+	o.masks.Add(cmd)
 	o.shared.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
@@ -112,6 +115,7 @@ type request struct {
 	db      database.Database
 	names   []string // of tables; empty if the database is to say, or for a query
 	defined []string // tables of which only the definitions are exported
+	masked  []string // tables of which it is known what is masked
 	inputs  []string // files that must not be overwritten
 
 	late takenSchema // if the schema was read beside the rows
@@ -134,6 +138,9 @@ func (o *options) request(a *command.App, args []string) (*request, error) {
 			return nil, err
 		}
 	}
+	if err := o.masks.Check(); err != nil {
+		return nil, err
+	}
 	plan, err := o.plan(names)
 	return &request{options: o, plan: plan, db: db, names: names}, err
 }
@@ -147,7 +154,7 @@ func run(
 	}
 	db, names, plan := e.db, e.names, e.plan
 	plan.Progress = watch(w)
-	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db)}
+	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db), o.masks.Inputs()}
 	if o.several(names) {
 		e.inputs = argument.WithOwnIdentity(slices.Concat(inputs...))
 		return e.tables(ctx, a, w, r)
@@ -175,6 +182,11 @@ func run(
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	if table != "" {
+		if err := e.mask(ctx, a, src, names); err != nil {
+			return err
+		}
+	}
 	out, done, err := argument.OpenSink(ctx, a, path, o.force, &o.PlaceFlags)
 	if err != nil {
 		return err
@@ -183,7 +195,7 @@ func run(
 	w.Begin()
 	var stats export.Stats
 	if o.query != "" {
-		stats, err = plan.Query(ctx, out, src, o.query)
+		stats, err = e.queryMasked(ctx, out, src, o.query)
 	} else {
 		stats, err = plan.Table(ctx, out, src, table)
 	}

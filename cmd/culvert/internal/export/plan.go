@@ -44,6 +44,8 @@ type plannedTable struct {
 	Reason  string          `json:"reason,omitempty"` // why only one reads
 	Error   string          `json:"error,omitempty"`
 
+	Masks []manifest.Mask `json:"masks,omitempty"`
+
 	workers bool // it is read by workers, whose number nobody knows
 }
 
@@ -89,7 +91,9 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 		if err != nil {
 			failed++
 		}
-		r.Tables = append(r.Tables, o.newPlannedTable(name, files[i], &estimate, err))
+		t := o.newPlannedTable(name, files[i], &estimate, err)
+		t.Masks = rulesOf(e.plan.Masks, name)
+		r.Tables = append(r.Tables, t)
 	}
 	if failed > 0 {
 		return &export.PartialError{Failed: failed, Tables: len(e.names)}
@@ -198,6 +202,12 @@ func (r *PlanReport) Text() string {
 		rows, bytes = rows+t.Rows, bytes+t.Bytes
 	}
 	_ = w.Flush()
+	for _, t := range r.Tables {
+		for _, one := range t.Masks {
+			fmt.Fprintf(&b, "\n%s", ui.Line(t.Name+"."+one.Column+": "+one.Rule))
+		}
+	}
+	b.WriteString(strings.Repeat("\n", min(1, r.masks())))
 	fmt.Fprintf(&b, "\n%s", ui.Several(int64(len(r.Tables)), "table"))
 	b.WriteString(strings.TrimSuffix(", "+r.Schema.summary(), ", "))
 	if rows > 0 {
@@ -213,6 +223,14 @@ func (r *PlanReport) Text() string {
 	}
 	fmt.Fprintf(&b, "encrypted to %s\nnothing was written\n", ui.Line(to))
 	return b.String()
+}
+
+// masks returns how many columns are masked.
+func (r *PlanReport) masks() (n int) {
+	for _, t := range r.Tables {
+		n += len(t.Masks)
+	}
+	return n
 }
 
 // withoutTabs keeps a name in its cell.

@@ -93,6 +93,9 @@ func (e *request) lookUp(
 	if err == nil && !o.JSON {
 		a.WarnOmitted(omitted)
 	}
+	if err == nil {
+		err = e.mask(ctx, a, src, e.names)
+	}
 	return omitted, e.db.Explain(err)
 }
 

@@ -183,7 +183,7 @@ func (e *coordination) schema(ctx context.Context, src source.Source) (*source.S
 func (e *coordination) coordinate(ctx context.Context, w *command.Work) (m *manifest.Manifest, err error) {
 	e.app.WaitFor(jobs.WorkerPatience)
 	choice := jobs.Choice{Names: e.names, All: e.options.all, Schemas: e.options.schemas}
-	settings, err := jobs.NewSettings(e.plan, e.options.Layout, choice, e.to)
+	settings, err := e.maskedSettings(ctx, choice)
 	if err != nil {
 		return nil, err
 	}
@@ -292,9 +292,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Queue: q, Secret: e.secret, Job: e.job, Settings: e.config,
 		Output: &workers.Output{Plan: e.plan, Place: e.place},
 		Open:   e.db.Open, Join: e.db.Join, Held: e.options.held(),
-		Tables: func(ctx context.Context, src source.Source) ([]string, error) {
-			return e.tableNames(ctx, src)
-		},
+		Tables: e.maskedTables,
 		Schema: e.schema,
 		Omitted: func(ctx context.Context, src source.Source) ([]string, error) {
 			omitted, err := e.options.omitted(ctx, src)

@@ -18,6 +18,7 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/masking"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/source"
@@ -111,7 +112,7 @@ func TestSettings(t *testing.T) {
 	if bytes.Equal(hasty.Encode(), s.Encode()) {
 		t.Errorf("a job could be continued with --fail-fast: %s", s.Encode())
 	}
-	o, err := output(t.Context(), a, hasty.Encode(), &argument.PlaceFlags{}, s.Recipients)
+	o, err := output(t.Context(), a, hasty.Encode(), &argument.PlaceFlags{}, s.Recipients, &masking.Flags{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,24 +131,24 @@ func TestSettings(t *testing.T) {
 	}
 	other := stranger.Recipient().String()
 	for _, only := range [][]string{{other}, {other, s.Recipients[0]}, {}} {
-		if _, err := output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, only); err == nil {
+		if _, err := output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, only, &masking.Flags{}); err == nil {
 			t.Errorf("a job to other recipients than %q was accepted", only)
 		}
 	}
 	open := s
 	open.Recipients = nil
-	_, err = output(t.Context(), a, open.Encode(), &argument.PlaceFlags{}, s.Recipients)
+	_, err = output(t.Context(), a, open.Encode(), &argument.PlaceFlags{}, s.Recipients, &masking.Flags{})
 	if err == nil || !strings.Contains(err.Error(), "it is not encrypted") {
 		t.Errorf("a job without encryption: %v", err)
 	}
 
 	s.Host = "other"
-	_, err = output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, nil)
+	_, err = output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, nil, &masking.Flags{})
 	if err == nil || !strings.Contains(err.Error(), "a directory of the machine other") {
 		t.Errorf("a directory of another machine: %v", err)
 	}
 	s.Version++
-	if _, err = output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, nil); err == nil {
+	if _, err = output(t.Context(), a, s.Encode(), &argument.PlaceFlags{}, nil, &masking.Flags{}); err == nil {
 		t.Error("settings of another version were accepted")
 	}
 }

@@ -13,7 +13,9 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/masking"
 	"culvert/export"
+	"culvert/mask"
 	"culvert/workers"
 )
 
@@ -31,6 +33,11 @@ type Settings struct {
 	Choice
 	Columns []string `json:"columns,omitempty"`
 	Where   string   `json:"where,omitempty"`
+
+	// Masks are the rules of tables and columns, and MaskKey is the fingerprint of their key, which each worker has to
+	// have. A worker of a version that does not know them must refuse the job.
+	Masks   map[string]mask.Rules `json:"masks,omitempty"`
+	MaskKey string                `json:"mask_key,omitempty"`
 }
 
 // Choice says which tables a job has, in the words of the command line.
@@ -40,7 +47,10 @@ type Choice struct {
 	Schemas []string `json:"schemas,omitempty"`
 }
 
-const settingsVersion = 1
+const (
+	settingsVersion = 1
+	maskedVersion   = 2 // of settings with masks
+)
 
 // NewSettings returns the settings of a job that writes to a directory.
 func NewSettings(
@@ -49,6 +59,12 @@ func NewSettings(
 	s = Settings{
 		Version: settingsVersion, Layout: how, FailFast: plan.FailFast, Choice: which,
 		Columns: plan.Selection.Columns, Where: plan.Selection.Where,
+	}
+	if !plan.Masks.IsZero() {
+		s.Version, s.Masks = maskedVersion, plan.Masks.Tables
+		if plan.Masks.Key != nil {
+			s.MaskKey = plan.Masks.Key.Fingerprint()
+		}
 	}
 	if s.Output, s.Host, err = outputOf(l); err != nil {
 		return s, err
@@ -99,13 +115,33 @@ func (s *Settings) Encode() json.RawMessage {
 	return text
 }
 
+// applyMasks has a plan mask what the job says, with the key of this worker.
+func (s *Settings) applyMasks(plan *export.Plan, flags *masking.Flags) error {
+	if len(s.Masks) == 0 {
+		return nil
+	}
+	key, err := flags.Key()
+	switch {
+	case err != nil:
+		return err
+	case s.MaskKey != "" && key == nil:
+		return fmt.Errorf("its values are masked with the key %s, and this worker has none: --mask-key", s.MaskKey)
+	case s.MaskKey != "" && key.Fingerprint() != s.MaskKey:
+		return fmt.Errorf("its values are masked with the key %s, and this worker has the key %s", s.MaskKey,
+			key.Fingerprint())
+	}
+	plan.Masks = &mask.Policy{Key: key, Tables: s.Masks}
+	return nil
+}
+
 // output opens the place that a job writes to, with the credentials of this machine. The job has only these recipients,
 // unless that is nil.
 func output(
 	ctx context.Context, a *command.App, text json.RawMessage, flags *argument.PlaceFlags, only []string,
+	masks *masking.Flags,
 ) (*workers.Output, error) {
 	var s Settings
-	if err := json.Unmarshal(text, &s); err != nil || s.Version != settingsVersion {
+	if err := json.Unmarshal(text, &s); err != nil || s.Version != settingsVersion && s.Version != maskedVersion {
 		return nil, errors.New("the export is by another version of culvert")
 	}
 	if host, err := os.Hostname(); s.Host != "" && (err != nil || s.Host != host) {
@@ -117,6 +153,9 @@ func output(
 	}
 	plan := &export.Plan{Jobs: 1, Unencrypted: len(s.Recipients) == 0, FailFast: s.FailFast}
 	if err := s.Apply(plan); err != nil {
+		return nil, err
+	}
+	if err := s.applyMasks(plan, masks); err != nil {
 		return nil, err
 	}
 	reader := a.KeyReader(ctx, &command.PassphraseFlags{})

@@ -17,6 +17,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/masking"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/source"
 	"culvert/workers"
@@ -39,6 +40,7 @@ type workerOptions struct {
 	argument.PlaceFlags
 	only    command.NamedRecipients
 	from    database.Flags
+	masks   masking.Flags
 	metrics command.MetricsFlag
 	idle    time.Duration
 	hold    time.Duration
@@ -58,6 +60,7 @@ func NewWorker(a *command.App) *cobra.Command {
 	o.PlaceFlags.Add(cmd)
 	o.only.Add(cmd, "work only on exports to")
 	o.from.Add(cmd)
+	o.masks.AddKey(cmd)
 	o.metrics.Add(cmd)
 	flags := cmd.Flags()
 	flags.Lookup("jobs").Usage = "write `N` parts at once, each with a session (default: one for each core)"
@@ -156,7 +159,7 @@ func (o *workerOptions) run(
 		Queue: q, Secret: secret, Name: r.Worker, Sessions: sessions, Join: db.Join,
 		Patience: o.hold, Progress: done.note, Notice: t.Report,
 		Open: func(ctx context.Context, settings json.RawMessage) (*workers.Output, error) {
-			return output(ctx, a, settings, &o.PlaceFlags, only)
+			return output(ctx, a, settings, &o.PlaceFlags, only, &o.masks)
 		},
 	}
 	a.WaitFor(WorkerPatience)

@@ -12,6 +12,8 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/masking"
+	"culvert/export"
 	"culvert/load"
 	"culvert/sink"
 	"culvert/source"
@@ -22,6 +24,7 @@ type copyOptions struct {
 	command.WorkFlags
 	tableFlags
 	from          database.Flags
+	masks         masking.Flags
 	all, noVerify bool
 	schemaOnly    bool
 	largeObjects  bool
@@ -68,6 +71,7 @@ func NewCopy(a *command.App) *cobra.Command {
 	}
 	o.from.AddFor(cmd, "SOURCE")
 	o.tableFlags.add(cmd)
+	o.masks.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "copy all tables")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "with --all, make the whole database without its rows")
@@ -135,6 +139,9 @@ func (c *copying) run(
 	for _, t := range c.targets {
 		tables = append(tables, load.Names{From: t.from, To: t.to})
 	}
+	if err := c.mask(ctx, tables); err != nil {
+		return c.explain(err)
+	}
 	return do(ctx, tables)
 }
 
@@ -173,7 +180,21 @@ func (c *copying) parse(args []string) (err error) {
 	}
 	c.plan.ReadBack, c.plan.SchemaOnly = c.verifies(), c.o.schemaOnly
 	c.o.waitForRemoval(c.a)
-	return nil
+	return c.o.masks.Check()
+}
+
+// mask finds out what is masked. Errors then keep values out.
+func (c *copying) mask(ctx context.Context, tables []load.Names) (err error) {
+	if !c.o.masks.Given() || len(tables) == 0 {
+		return nil
+	}
+	names := make([]string, len(tables))
+	for i := range tables {
+		names[i] = tables[i].From
+	}
+	c.plan.Filling.Redact = true
+	c.plan.Masks, err = c.o.masks.Look(ctx, c.a, c.src, new(export.Plan), names)
+	return err
 }
 
 // verifies reports whether the rows are read back: if both databases print them in the same way, which other types may

@@ -1,0 +1,98 @@
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/jobs"
+	"culvert/export"
+	"culvert/manifest"
+	"culvert/mask"
+	"culvert/source"
+)
+
+// mask finds out what is masked of tables. It is done once, before a row is read.
+func (e *request) mask(ctx context.Context, a *command.App, src source.Source, names []string) (err error) {
+	if !e.options.masks.Given() || e.masked != nil || len(names) == 0 {
+		return nil
+	}
+	if e.plan.Masks, err = e.options.masks.Look(ctx, a, src, e.plan, names); err != nil {
+		return e.db.Explain(err)
+	}
+	e.masked = names
+	return nil
+}
+
+// maskAlone finds out what is masked, for an export whose coordinator opens the database later.
+func (e *coordination) maskAlone(ctx context.Context) (err error) {
+	if !e.options.masks.Given() {
+		return nil
+	}
+	src, err := e.options.open(ctx, e.db)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	names, err := e.options.tableNames(ctx, src, e.names)
+	if err != nil {
+		return e.db.Explain(err)
+	}
+	return e.mask(ctx, e.app, src, names)
+}
+
+// maskedSettings returns the settings of a job, with the rules of its tables.
+func (e *coordination) maskedSettings(ctx context.Context, which jobs.Choice) (jobs.Settings, error) {
+	if err := e.maskAlone(ctx); err != nil {
+		return jobs.Settings{}, err
+	}
+	return jobs.NewSettings(e.plan, e.options.Layout, which, e.to)
+}
+
+// maskedTables returns the tables of a job. It refuses those of which it is not known what is masked, since they were
+// made meanwhile.
+func (e *coordination) maskedTables(ctx context.Context, src source.Source) ([]string, error) {
+	names, err := e.tableNames(ctx, src)
+	if err != nil || !e.options.masks.Given() {
+		return names, err
+	}
+	for _, name := range names {
+		if !slices.Contains(e.masked, name) {
+			return nil, fmt.Errorf("the table %q was made meanwhile, and its masks are not known: begin again", name)
+		}
+	}
+	return names, nil
+}
+
+// queryMasked writes the rows of a query, whose columns are known when it has begun.
+func (e *request) queryMasked(ctx context.Context, out io.Writer, src source.Source, sql string) (export.Stats, error) {
+	if !e.options.masks.Given() {
+		return e.plan.Query(ctx, out, src, sql)
+	}
+	plan := *e.plan
+	plan.Ordered = true
+	return plan.Rows(ctx, out, func(ctx context.Context) (source.Rows, error) {
+		rows, err := src.Query(ctx, sql)
+		if err != nil {
+			return nil, err
+		}
+		columns := []mask.Table{{Columns: rows.Columns()}}
+		if plan.Masks, err = e.options.masks.Policy(columns); err != nil {
+			return nil, errors.Join(err, rows.Close())
+		}
+		return rows, nil
+	})
+}
+
+// rulesOf returns the rules of a table, in order of its columns.
+func rulesOf(p *mask.Policy, table string) (all []manifest.Mask) {
+	rules := p.Of(table)
+	for _, column := range slices.Sorted(maps.Keys(rules)) {
+		all = append(all, manifest.Mask{Column: column, Rule: rules[column].String()})
+	}
+	return all
+}

@@ -1,0 +1,264 @@
+// Package masking is what verbs share about masks: the flags and the file of the key, which columns rules are meant
+// for, and the search for columns that need one.
+package masking
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/export"
+	"culvert/internal/keyfile"
+	"culvert/internal/namepattern"
+	"culvert/mask"
+	"culvert/source"
+)
+
+// Flags are the flags of verbs whose rows may be masked.
+type Flags struct {
+	rules   []string
+	keyFile string
+	strict  bool
+}
+
+// Add adds the flags to a command.
+func (f *Flags) Add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.rules, "mask", nil, "mask columns: `PATTERN=RULE`, such as *.email=email; repeatable")
+	f.AddKey(cmd)
+	flags.BoolVar(&f.strict, "strict", false, "refuse columns that look like personal data and have no rule")
+}
+
+// AddKey adds only the flag of the key.
+func (f *Flags) AddKey(cmd *cobra.Command) {
+	cmd.Flags().Var((*command.NotEmpty)(&f.keyFile), "mask-key", "mask with the key in `FILE`")
+}
+
+// Given reports whether anything is to be masked, or to be refused.
+func (f *Flags) Given() bool { return len(f.rules) > 0 || f.strict }
+
+// Use adds rules that come before those of the flags, and what the flags do not say.
+func (f *Flags) Use(rules []string, keyFile string, strict bool) {
+	f.rules = append(slices.Clone(rules), f.rules...)
+	if f.keyFile == "" {
+		f.keyFile = keyFile
+	}
+	f.strict = f.strict || strict
+}
+
+// Inputs are the files that are read.
+func (f *Flags) Inputs() []string {
+	if f.keyFile == "" {
+		return nil
+	}
+	return []string{f.keyFile}
+}
+
+// maxKeyFile is the most bytes of a file with a key and comments.
+const maxKeyFile = 64 << 10
+
+// Key reads the key. It is nil if no file is named.
+func (f *Flags) Key() (_ *mask.Key, err error) {
+	if f.keyFile == "" {
+		return nil, nil
+	}
+	file, err := os.Open(f.keyFile)
+	if err != nil {
+		return nil, command.WithHint(err, "make a key: culvert keygen --mask -o "+command.ForShell(f.keyFile))
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if keyfile.OthersCanRead(file) {
+		return nil, command.WithHint(fmt.Errorf("other users can read the mask key in %q", f.keyFile),
+			"chmod 600 "+command.ForShell(f.keyFile))
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile))
+	if err != nil {
+		return nil, err
+	}
+	key, err := mask.ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("mask key %q: %w", f.keyFile, err)
+	}
+	return key, nil
+}
+
+// assignment is a rule for the columns that a pattern matches.
+type assignment struct {
+	pattern *namepattern.Pattern
+	rule    mask.Rule // the zero value for none
+}
+
+// none is the rule of columns that stay as they are, whatever rules come before it.
+const none = "none"
+
+// assignments parses the rules.
+func (f *Flags) assignments() ([]assignment, error) {
+	all := make([]assignment, 0, len(f.rules))
+	for _, text := range f.rules {
+		pattern, rule, found := strings.Cut(text, "=")
+		if !found {
+			return nil, command.WithHint(command.Usagef("--mask is PATTERN=RULE, not %q", text),
+				"see: culvert help masks")
+		}
+		one := assignment{}
+		var err error
+		if one.pattern, err = namepattern.Parse(pattern, 3); err == nil && strings.TrimSpace(rule) != none {
+			one.rule, err = mask.ParseRule(rule)
+		}
+		if err != nil {
+			return nil, command.WithHint(command.Usagef("--mask %s: %v", text, command.Plain(err)),
+				"see: culvert help masks")
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// Check refuses flags that do not fit together, before a database is asked.
+func (f *Flags) Check() error {
+	all, err := f.assignments()
+	if err != nil {
+		return err
+	}
+	needed := slices.ContainsFunc(all, func(one assignment) bool { return !one.rule.IsZero() && !one.rule.IsDrop() })
+	if needed && f.keyFile == "" {
+		return command.WithHint(command.Usagef("masks need a key"),
+			"make one, and keep it: culvert keygen --mask -o mask.key", "use it: --mask-key mask.key")
+	}
+	return nil
+}
+
+// Look looks tables up, and returns what is masked of them. It warns of what cannot be checked. With strict, it reads
+// some rows of each table.
+func (f *Flags) Look(
+	ctx context.Context, a *command.App, src source.Source, plan *export.Plan, names []string,
+) (*mask.Policy, error) {
+	tables, err := plan.MaskTables(ctx, src, names)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := f.Policy(tables)
+	if err != nil {
+		return nil, err
+	}
+	if f.strict {
+		if err := refuse(ctx, src, tables, f.decided(tables)); err != nil {
+			return nil, err
+		}
+	}
+	notices, err := policy.Check(WithoutDropped(policy, tables))
+	for _, notice := range notices {
+		a.Console.Warn(notice)
+	}
+	return policy, err
+}
+
+// Policy returns what is masked of tables. Of several rules for a column, the last one counts. The error names a
+// pattern that matches no column.
+func (f *Flags) Policy(tables []mask.Table) (*mask.Policy, error) {
+	all, err := f.assignments()
+	if err != nil {
+		return nil, err
+	}
+	p := &mask.Policy{Tables: map[string]mask.Rules{}}
+	if p.Key, err = f.Key(); err != nil {
+		return nil, err
+	}
+	for _, one := range all {
+		found := false
+		for _, t := range tables {
+			for _, c := range t.Columns {
+				if !one.pattern.Match(append(partsOf(t), c.Name)...) {
+					continue
+				}
+				found = true
+				if p.Tables[t.Name] == nil {
+					p.Tables[t.Name] = mask.Rules{}
+				}
+				p.Tables[t.Name][c.Name] = one.rule
+			}
+		}
+		if !found {
+			return nil, command.WithHint(fmt.Errorf("no column matches %q, which is to be masked", one.pattern),
+				"a pattern is column, table.column or schema.table.column: culvert help masks")
+		}
+	}
+	for name, rules := range p.Tables {
+		for column, rule := range rules {
+			if rule.IsZero() {
+				delete(rules, column)
+			}
+		}
+		if len(rules) == 0 {
+			delete(p.Tables, name)
+		}
+	}
+	return p, nil
+}
+
+// WithoutDropped returns tables with the columns that are read.
+func WithoutDropped(policy *mask.Policy, tables []mask.Table) []mask.Table {
+	without := make([]mask.Table, len(tables))
+	for i, t := range tables {
+		dropped := policy.Dropped(t.Name)
+		t.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c source.Column) bool {
+			return slices.Contains(dropped, c.Name)
+		})
+		without[i] = t
+	}
+	return without
+}
+
+// PatternOf returns the pattern that matches only one column.
+func PatternOf(t mask.Table, column string) string {
+	parts := append(partsOf(t), column)
+	if parts[0] == "" {
+		parts = parts[1:] // SQLite has no schemas
+	}
+	return namepattern.Quote(parts...)
+}
+
+// Fit returns a rule for a column, or hash or text if the column is unique and the rule could make values equal.
+func Fit(t mask.Table, column string, rule mask.Rule) mask.Rule {
+	for _, text := range []string{rule.String(), "hash", "text"} {
+		one, err := mask.ParseRule(text)
+		if err != nil {
+			continue
+		}
+		p := &mask.Policy{Key: mask.GenerateKey(), Tables: map[string]mask.Rules{t.Name: {column: one}}}
+		if _, err := p.Check(WithoutDropped(p, []mask.Table{t})); err == nil {
+			return one
+		}
+	}
+	return rule
+}
+
+// partsOf returns the schema and the name of a table. Those of a query are empty.
+func partsOf(t mask.Table) []string {
+	if t.Definition == nil {
+		return []string{"", t.Name}
+	}
+	return []string{t.Definition.Schema, t.Definition.Name}
+}
+
+// decided returns the columns that have a rule, also one that leaves them as they are.
+func (f *Flags) decided(tables []mask.Table) map[string]map[string]bool {
+	all, _ := f.assignments() // they were parsed before
+	decided := map[string]map[string]bool{}
+	for _, t := range tables {
+		decided[t.Name] = map[string]bool{}
+		for _, c := range t.Columns {
+			decided[t.Name][c.Name] = slices.ContainsFunc(all, func(one assignment) bool {
+				return one.pattern.Match(append(partsOf(t), c.Name)...)
+			})
+		}
+	}
+	return decided
+}
