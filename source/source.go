@@ -1,35 +1,3 @@
-// Package source defines where rows come from.
-//
-// A [Source] is an open database. [Source.Table] and [Source.Query] return [Rows], which fill a reusable [Batch] with
-// the values of whole rows, as raw bytes. The [Kind] of each value says how to read it:
-//
-//	rows, err := src.Table(ctx, "orders")
-//	…
-//	for {
-//		err := rows.Next(&batch)
-//		if err == io.EOF {
-//			break
-//		}
-//		…
-//		for row := range batch.Rows() {
-//			kind, value := batch.Value(row, 0)
-//			…
-//		}
-//	}
-//
-// Nothing is decoded: a number is the text that the database prints, so that no digit is lost. Reading a row does not
-// allocate once the batch has grown to its size, unless the driver of the database does.
-//
-// These packages read databases: postgres, mysql, sqlite, and sqldb, for any database/sql driver. Package gormdb reads
-// queries made with GORM. Package sourcetest is the suite that they pass.
-//
-// Optional abilities are separate interfaces, found by a type assertion. A Source may implement [Selector], [Lister],
-// [Omitter], [Preparer], [Separator], [Describer], [PartialSnapshotter], [Definer], [Schemer], [SchemaStarter],
-// [Parter] and [Sharer], and Rows may implement [CSVWriter], [Printer], [Divider], [Sized] and [Meter].
-//
-// There are two ways to read a table with several sessions. [Divider] is for one process: its readers decide among
-// themselves who reads what. [Parter] is for work that is handed out, repeated, and written to a file for each part: a
-// [Part] says which rows it has, and any source that has joined its [Snapshot] can read it.
 package source
 
 import (

@@ -302,3 +302,29 @@ func TestConvert(t *testing.T) {
 		t.Errorf("the error of Convert became %v", err)
 	}
 }
+
+// TestLogicalTypes has names of types as drivers report them.
+func TestLogicalTypes(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "unknown", "INT8": "int64", "int4": "int32", "INTEGER": "int64", "UNSIGNED BIGINT": "decimal(20,0)",
+		"Nullable(Int8)": "int16", "UInt32": "int64", "LowCardinality(Nullable(String))": "string",
+		"FLOAT4": "float32", "REAL": "float64", "DOUBLE PRECISION": "float64",
+		"NUMERIC": "decimal(38,10)", "Decimal(9, 2)": "decimal(9,2)", "DECIMAL(7)": "decimal(7,0)",
+		"VARCHAR(20)": "string(20)", "NVARCHAR": "string", "BPCHAR": "char", "ENUM": "enum", "MONEY": "unknown",
+		"BYTEA": "bytes", "Date32": "date", "TIME(3)": "time(3)", "TIMETZ": "unknown", "DATETIME2": "timestamp",
+		"DateTime64(3)": "timestamp(3)", "TIMESTAMP WITH LOCAL TIME ZONE": "instant", "TIMESTAMPTZ": "instant",
+		"INTERVAL": "interval", "UNIQUEIDENTIFIER": "uuid", "VARIANT": "json", "INTEGER[3]": "list(int64)",
+		"_FLOAT4": "list(float32)", "INTEGER[][]": "list(unknown)", "Array(UInt8)": "list(int16)",
+	} {
+		db := sql.OpenDB(&oneValue{typeName: name, scale: 10})
+		rows, err := sqldb.New(db).Query(t.Context(), "SELECT v")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := rows.Columns()[0].Logical.String(); got != want {
+			t.Errorf("%q is %s, want %s", name, got, want)
+		}
+		closing(t, rows)
+		closing(t, db)
+	}
+}

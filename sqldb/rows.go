@@ -91,7 +91,9 @@ func newRows(ctx context.Context, result *sql.Rows) (*rows, error) {
 	}
 	r := &rows{ctx: ctx, rows: result, types: types, values: make([]value, len(types))}
 	for i, t := range types {
-		r.columns = append(r.columns, source.Column{Name: t.Name(), Type: t.DatabaseTypeName()})
+		r.columns = append(r.columns, source.Column{
+			Name: t.Name(), Type: t.DatabaseTypeName(), Logical: logicalOf(t),
+		})
 		r.values[i].columnType = typeOf(t.DatabaseTypeName())
 		if _, scale, ok := t.DecimalSize(); ok && scale <= maxScale {
 			r.values[i].scale = int(scale)

@@ -32,13 +32,7 @@ const (
 
 // typeOf reads the name of a type. Databases have different names for the same type.
 func typeOf(typeName string) columnType {
-	name := strings.TrimSpace(typeName)
-	for _, wrapper := range []string{"Nullable(", "LowCardinality("} { // of ClickHouse
-		for inner, ok := cutWrapper(name, wrapper); ok; inner, ok = cutWrapper(name, wrapper) {
-			name = inner
-		}
-	}
-	name = strings.ToUpper(name)
+	name := strings.ToUpper(unwrapped(typeName))
 	t := columnType{clock: clockOf(name), single: name == "FLOAT4"}
 	t.text, t.bytes = source.Text, source.Bytes
 	if t.element, t.list = elementOf(name); !t.list {
@@ -51,6 +45,17 @@ func typeOf(typeName string) columnType {
 		t.uuid = mixedOrder
 	}
 	return t
+}
+
+// unwrapped returns the name of a type without what ClickHouse wraps around it.
+func unwrapped(typeName string) string {
+	name := strings.TrimSpace(typeName)
+	for _, wrapper := range []string{"LowCardinality(", "Nullable("} {
+		for inner, ok := cutWrapper(name, wrapper); ok; inner, ok = cutWrapper(name, wrapper) {
+			name = inner
+		}
+	}
+	return name
 }
 
 // cutWrapper returns the type in the parentheses of a type such as Nullable(Int32).

@@ -1,6 +1,7 @@
 package sourcetest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -39,16 +40,21 @@ func testValues(t *testing.T, f *Fixture) {
 			table := fmt.Sprintf("values_t%d", i)
 			f.create(t, table, "before", "bigint", "v", v.Type, "after", f.Text)
 			f.insert(t, table, "7, "+v.SQL+", 'z'", "8, NULL, 'y'")
-			rows := f.rows(t, f.open(t), table)
+			src := f.open(t)
+			rows := f.rows(t, src, table)
 			if got := rows.Columns()[1].Type; v.Column != "" && got != v.Column {
 				t.Errorf("column type is %q, want %q", got, v.Column)
 			}
+			expectLogical(t, rows.Columns()[1], v.Logical)
 			want := [][]value{
 				{{source.Number, "7"}, {v.Kind, v.Text}, {source.Text, "z"}},
 				{{source.Number, "8"}, null, {source.Text, "y"}},
 			}
 			expect(t, readAll(t, rows), want)
 			expectReadBack(t, rows.Columns(), []source.Kind{source.Number, v.Kind, source.Text}, want)
+			closeRows(t, rows)
+			queried := f.query(t, src, "SELECT v FROM "+f.Quote(table))
+			expectLogical(t, queried.Columns()[0], cmp.Or(v.Queried, v.Logical))
 		})
 	}
 }

@@ -80,6 +80,9 @@ type Value struct {
 	Text string      // the expected bytes
 
 	Column string // the expected Column.Type; not checked if ""
+
+	Logical string // the expected text of Column.Logical, or "" for unknown
+	Queried string // the same of a query, or "" if that is not different
 }
 
 // Run runs the suite. Each part is a subtest.
@@ -110,6 +113,7 @@ var parts = []struct {
 	{"Columns", testColumns, nil},
 	{"NullAndEmpty", testNullAndEmpty, nil},
 	{"Values", testValues, nil},
+	{"Types", testTypes, nil},
 	{"ManyRows", testManyRows, nil},
 	{"EmptyTable", testEmptyTable, nil},
 	{"NoColumns", testNoColumns, func(f *Fixture) bool { return f.NoColumns }},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"culvert/internal/lazyregexp"
+	"culvert/internal/sqlsource"
 	"culvert/mysql/internal/wire"
 	"culvert/source"
 )
@@ -166,6 +167,15 @@ var storage = lazyregexp.New(` /\*M?![0-9]+ [A-Z ]+\*/$`)
 // TypeOf returns the type in a COLUMN_TYPE of the server.
 func TypeOf(columnType string) string { return storage.ReplaceAllString(columnType, "") }
 
+// Described returns a column by a COLUMN_TYPE of the server, and by whether it holds JSON, whatever its type.
+func Described(name, columnType string, isJSON bool) source.Column {
+	c := source.Column{Name: name, Type: TypeOf(columnType)}
+	if c.Logical = sqlsource.Logical(source.MySQL, c.Type); isJSON {
+		c.Logical = source.Type{Class: source.JSONClass}
+	}
+	return c
+}
+
 // Columns returns the columns of a table, in order.
 func Columns(ctx context.Context, c *wire.Conn, t Table) ([]Column, error) {
 	checked, err := jsonChecks(ctx, c, t)
@@ -190,9 +200,10 @@ func columnsOf(ctx context.Context, c *wire.Conn, t Table, checked map[string]bo
 	}
 	var columns []Column
 	for _, row := range found {
+		isJSON := checked[JSONCheck(row[0])]
 		columns = append(columns, Column{
-			Column:    source.Column{Name: row[0], Type: TypeOf(row[1])},
-			JSON:      checked[JSONCheck(row[0])],
+			Column:    Described(row[0], row[1], isJSON),
+			JSON:      isJSON,
 			Generated: row[2] == "1",
 			NotNull:   row[3] == "NO",
 			Numbered:  row[4] == "1",

@@ -202,9 +202,10 @@ func (s *session) learnColumns(ctx context.Context, database string, names []str
 		key := s.key(row[0], row[1])
 		if f := found[key]; f != nil {
 			row = row[3:]
+			isJSON := checks[key][catalog.JSONCheck(row[0])]
 			f.columns = append(f.columns, sqlsource.Column{
-				Column:    source.Column{Name: row[0], Type: catalog.TypeOf(row[1])},
-				JSON:      checks[key][catalog.JSONCheck(row[0])],
+				Column:    catalog.Described(row[0], row[1], isJSON),
+				JSON:      isJSON,
 				Generated: row[6] != "",
 				Charset:   row[8],
 			})

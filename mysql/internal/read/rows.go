@@ -87,7 +87,7 @@ func (r *rows) execute() (err error) {
 	}
 	if r.columns == nil {
 		for i, name := range names {
-			r.columns = append(r.columns, source.Column{Name: name, Type: types.ColumnTypeDatabaseTypeName(i)})
+			r.columns = append(r.columns, described(name, r.result, i))
 		}
 		r.decoders = make([]catalog.Decoder, len(names))
 		r.doubtful = make([]bool, len(names))
@@ -100,6 +100,23 @@ func (r *rows) execute() (err error) {
 	}
 	r.values = make([]driver.Value, len(names))
 	return nil
+}
+
+// described returns a column of a query. The driver does not tell how many characters a text has, nor whether a decimal
+// number has a sign, and so not how many digits.
+func described(name string, result driver.Rows, i int) source.Column {
+	c := source.Column{Name: name, Type: result.(driver.RowsColumnTypeDatabaseTypeName).ColumnTypeDatabaseTypeName(i)}
+	c.Logical = sqlsource.Logical(source.MySQL, c.Type)
+	switch c.Logical.Class {
+	case source.TimeClass, source.TimestampClass, source.InstantClass:
+		const most = 6
+		_, digits, ok := result.(driver.RowsColumnTypePrecisionScale).ColumnTypePrecisionScale(i)
+		if c.Logical.Precision = most; ok && digits < most {
+			c.Logical.Precision = int(digits)
+		}
+	default: // the name tells all
+	}
+	return c
 }
 
 // describe sets the columns of a table.

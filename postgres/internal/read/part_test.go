@@ -99,6 +99,7 @@ func newRestricted(
 // TestSourceByKey cuts tables by their primary keys, since the user may not read ctid.
 func TestSourceByKey(t *testing.T) {
 	_, exec, connString := newRestricted(t, testkit.NewPostgres(t, testkit.PostgresConfig{})) // as in TestSource
+	exec(t, "CREATE EXTENSION citext")
 	sourcetest.Run(t, sourcetest.Fixture{
 		Open: func(t *testing.T) source.Source { return open(t, connString) },
 		Exec: exec,

@@ -73,7 +73,8 @@ func (s *session) describe(ctx context.Context, fields []pgconn.FieldDescription
 	}
 	columns := make([]source.Column, len(fields))
 	for i, field := range fields {
-		columns[i] = source.Column{Name: field.Name, Type: s.typeNames[typeOf(field)]}
+		columns[i] = s.types[typeOf(field)]
+		columns[i].Name = field.Name
 	}
 	return columns, nil
 }
@@ -84,7 +85,7 @@ func (s *session) nameTypes(ctx context.Context, fields []pgconn.FieldDescriptio
 	var types, modifiers []string
 	for _, field := range fields {
 		id := typeOf(field)
-		if _, known := s.typeNames[id]; known || slices.Contains(unknown, id) {
+		if _, known := s.types[id]; known || slices.Contains(unknown, id) {
 			continue
 		}
 		unknown = append(unknown, id)
@@ -94,8 +95,8 @@ func (s *session) nameTypes(ctx context.Context, fields []pgconn.FieldDescriptio
 	if len(unknown) == 0 {
 		return nil
 	}
-	found, err := s.query(ctx, 1, `
-SELECT pg_catalog.format_type(type, modifier)
+	found, err := s.query(ctx, 2, `
+SELECT pg_catalog.format_type(type, modifier), `+madeOf("type", "modifier")+`
 FROM unnest($1::oid[], $2::int4[]) WITH ORDINALITY AS u(type, modifier, place) ORDER BY place`,
 		"{"+strings.Join(types, ",")+"}", "{"+strings.Join(modifiers, ",")+"}")
 	if err != nil {
@@ -105,7 +106,7 @@ FROM unnest($1::oid[], $2::int4[]) WITH ORDINALITY AS u(type, modifier, place) O
 		return errAnswer
 	}
 	for i, id := range unknown {
-		s.typeNames[id] = string(found[i][0])
+		s.types[id] = typed("", found[i][0], found[i][1])
 	}
 	return nil
 }

@@ -156,16 +156,17 @@ func (s *session) knownRelations(ctx context.Context, name string) ([]string, er
 
 // columns returns the columns of a relation.
 func (s *session) columns(ctx context.Context, r *relation) ([]sqlsource.Column, error) {
-	found, err := s.query(ctx, 3, `
-SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.attgenerated <> ''
+	found, err := s.query(ctx, 4, `
+SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), `+madeOf("a.atttypid", "a.atttypmod")+`,
+	a.attgenerated <> ''
 FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, r.oid)
 	if err != nil {
 		return nil, s.failed(ctx, r.String(), err)
 	}
 	columns := make([]sqlsource.Column, len(found))
 	for i, row := range found {
-		columns[i].Name, columns[i].Type = string(row[0]), string(row[1])
-		columns[i].Generated = string(row[2]) == "t"
+		columns[i].Column = typed(string(row[0]), row[1], row[2])
+		columns[i].Generated = string(row[3]) == "t"
 	}
 	return columns, nil
 }

@@ -44,9 +44,9 @@ type session struct {
 	statistics string // when the server's statistics were last reset, once it was identified
 
 	description source.Description
-	typeNames   map[typeID]string // as far as they are known
-	prepared    map[string]string // names of prepared statements by their SQL; "" for one that was run once
-	end         string            // the statements that end the session; a pooler keeps its connection
+	types       map[typeID]source.Column // without names, as far as they are known
+	prepared    map[string]string        // names of prepared statements by their SQL; "" for one that was run once
+	end         string                   // the statements that end the session; a pooler keeps its connection
 
 	day, time string // of now(): when the transaction began
 	lockRoom  int64  // the least size of the server's lock table
@@ -68,7 +68,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 		return nil, err
 	}
 	return &session{
-		conn: conn, budget: in, typeNames: map[typeID]string{}, prepared: map[string]string{}, standby: true,
+		conn: conn, budget: in, types: map[typeID]source.Column{}, prepared: map[string]string{}, standby: true,
 		end: "ROLLBACK",
 	}, nil
 }

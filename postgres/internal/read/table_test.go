@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"culvert/internal/testkit"
+	"culvert/postgres/internal/read"
 	"culvert/source"
 )
 
@@ -197,6 +198,45 @@ func columnsOf(rows source.Rows) string {
 		list = append(list, column.Name+" "+column.Type)
 	}
 	return strings.Join(list, ", ")
+}
+
+// TestLogicalTypes has types that a user has made, of one another.
+func TestLogicalTypes(t *testing.T) {
+	const setup = `
+		CREATE EXTENSION citext; CREATE TYPE mood AS ENUM ('fine'); CREATE TYPE pair AS (a int, b int);
+		CREATE DOMAIN code AS varchar(9); CREATE DOMAIN short AS code CHECK (length(VALUE) < 5);
+		CREATE DOMAIN price AS numeric(9,2); CREATE DOMAIN moods AS mood[]; CREATE DOMAIN nested AS int[];
+		CREATE DOMAIN "integer" AS text; CREATE DOMAIN info AS information_schema.cardinal_number;
+		CREATE TABLE t (a short, b price, c mood, d mood[], e price[], f moods, g nested[], h "integer", i pair,
+			j pair[], k citext, l citext[], m info, n t_of_before[], o int8range)`
+	const want = "string(9), decimal(9,2), enum, list(enum), list(decimal(9,2)), list(enum), list(unknown), string, " +
+		"unknown, list(unknown), string, list(string), int32, list(unknown), unknown"
+	db, database := openNew(t, "CREATE TABLE t_of_before ();"+setup)
+	for name, rows := range map[string]source.Rows{
+		"a table":          table(t, db, "t"),
+		"a query":          query(t, openAgain(t, database.ConnString()), "SELECT * FROM t"),
+		"a prepared table": prepared(t, openAgain(t, database.ConnString()), "t"),
+	} {
+		var got []string
+		for _, c := range rows.Columns() {
+			got = append(got, c.Logical.String())
+		}
+		if list := strings.Join(got, ", "); list != want {
+			t.Errorf("the types of %s are %s, want %s", name, list, want)
+		}
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// prepared returns the rows of a table that was looked up before.
+func prepared(t *testing.T, db *read.DB, name string) source.Rows {
+	t.Helper()
+	if err := db.Prepare(t.Context(), []string{name}); err != nil {
+		t.Fatal(err)
+	}
+	return table(t, db, name)
 }
 
 // TestDomainKinds reads domains as what is below them.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/internal/sqlsource"
 	"culvert/source"
 	"culvert/sqlite/internal/valuetext"
 )
@@ -35,7 +36,10 @@ func (db *DB) start(ctx context.Context, stmt *sqlite3.Stmt) (*rows, error) {
 		return nil, db.fail(ctx, err)
 	}
 	for i := range stmt.ColumnCount() {
-		r.columns = append(r.columns, source.Column{Name: stmt.ColumnName(i), Type: stmt.ColumnDeclType(i)})
+		declared := stmt.ColumnDeclType(i)
+		r.columns = append(r.columns, source.Column{
+			Name: stmt.ColumnName(i), Type: declared, Logical: sqlsource.Logical(source.SQLite, declared),
+		})
 	}
 	db.open = r
 	return r, nil

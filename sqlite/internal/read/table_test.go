@@ -60,7 +60,7 @@ func TestSelectNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer closing(t, rows)
-	if got := rows.Columns(); got[0].Name != "twice" || got[1] != (source.Column{Name: "Id", Type: "INTEGER"}) {
+	if got := rows.Columns(); got[0].Name != "twice" || got[1].Name != "Id" || got[1].Type != "INTEGER" {
 		t.Errorf("columns are %q", got)
 	}
 	var b source.Batch

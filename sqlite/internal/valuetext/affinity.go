@@ -1,8 +1,9 @@
 package valuetext
 
 import (
-	"slices"
 	"strings"
+
+	"culvert/internal/typename"
 )
 
 // Affinity is what SQLite prefers to store in a column.
@@ -15,19 +16,12 @@ const (
 	Numeric                 // INTEGER or REAL
 )
 
-// AffinityOf returns the affinity of a column by its declared type:
-// https://sqlite.org/datatype3.html#determination_of_column_affinity.
+// AffinityOf returns the affinity of a column by its declared type.
 func AffinityOf(declared string) Affinity {
-	declared = strings.ToUpper(declared)
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(declared, word) })
-	}
-	switch {
-	case has("INT"):
-		return Numeric
-	case has("CHAR", "CLOB", "TEXT"):
+	switch affinity := typename.AffinityOf(declared); {
+	case affinity == typename.Textual:
 		return Textual
-	case declared == "" || declared == "ANY" || has("BLOB"):
+	case affinity == typename.Blob, strings.EqualFold(declared, "any"):
 		return None
 	}
 	return Numeric

@@ -1,0 +1,4 @@
+package sqlsource
+
+// Logicals are the logical types of the types of each system.
+var Logicals = logicals
