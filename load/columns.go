@@ -53,7 +53,8 @@ func (p *Plan) match(of []source.Column) (*columns, error) {
 			return nil, fmt.Errorf("load: two columns would become the column %q", name)
 		}
 		c.names = append(c.names, name)
-		c.types = append(c.types, source.Column{Name: name, Type: column.Type})
+		column.Name = name
+		c.types = append(c.types, column)
 	}
 	return c, nil
 }

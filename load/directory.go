@@ -190,8 +190,8 @@ func (p *Plan) jobOf(
 	j.shows = !j.csv
 	j.system = source.DialectOf(from.Manifest.System)
 	var columns []source.Column
-	for _, column := range table.Columns {
-		columns = append(columns, source.Column{Name: column.Name, Type: column.Type})
+	for i := range table.Columns {
+		columns = append(columns, table.Columns[i].Column())
 	}
 	var err error
 	if j.columns, err = p.withoutGenerated(j.create, columns).match(columns); err != nil {

@@ -47,7 +47,9 @@
 //	snapshot      string   the state that it shows, if it is not the one of the manifest; none if no snapshot holds it
 //	where         string   the condition that its rows meet, if only some were exported
 //	columns       array    of objects: name; type, as the database calls it; and logical, which says what the values
-//	                       are, in the words of source.Type. It is absent if nothing is known of them
+//	                       are, in the words of source.Type. It is absent if nothing is known of them, and before
+//	                       version 3. A reader that does not know the words of a newer one takes them, and the
+//	                       canonical sums of the table, for absent
 //	rows          number   the number of rows, confirmed by the database if it does so
 //	text_bytes    number   the size of the text, that is, of the decrypted and decompressed files, with one header
 //	masks         array    of objects, column and rule: values that are not those of the database (package mask)
@@ -97,8 +99,8 @@
 //
 // No SQL computes these sums: PostgreSQL, MySQL, MariaDB and SQLite do not have XXH3. So to compare, a program reads
 // the rows in a snapshot and adds up their sums, as [culvert/export.Directory.Compare] does: the work of an export
-// without files. The lines that PostgreSQL prints for COPY … TO STDOUT (FORMAT csv) have the same sum, if a line feed within a
-// value is not taken for the end of a line.
+// without files. The lines that PostgreSQL prints for COPY … TO STDOUT (FORMAT csv) have the same sum, if a line feed
+// within a value is not taken for the end of a line.
 //
 // The sum detects accidents: if XXH3 behaves like a random function, two different multisets of rows have the same sum
 // with a probability of 2^-128 if no row occurs twice, and never more than n · 2^-128 for n rows: if the counts of all

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -76,6 +77,32 @@ type Column struct {
 	Name    string      `json:"name"`
 	Type    string      `json:"type,omitempty"`
 	Logical source.Type `json:"logical,omitzero"`
+
+	isNew bool // the logical type is one of a newer version
+}
+
+// UnmarshalJSON reads a column. Nothing is known of its values if their logical type is one of a newer version.
+func (c *Column) UnmarshalJSON(text []byte) error {
+	var read struct {
+		Name    string `json:"name"`
+		Type    string `json:"type"`
+		Logical string `json:"logical"`
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
+	}
+	*c = Column{Name: read.Name, Type: read.Type}
+	if read.Logical != "" {
+		var err error
+		c.Logical, err = source.ParseType(read.Logical)
+		c.isNew = err != nil
+	}
+	return nil
+}
+
+// Column returns the column as a source describes it.
+func (c *Column) Column() source.Column {
+	return source.Column{Name: c.Name, Type: c.Type, Logical: c.Logical}
 }
 
 // Mask says what became of the values of a column; package mask has the rules.

@@ -125,6 +125,34 @@ const firstManifest = `{
 }
 `
 
+// TestLogicalTypes reads manifests of older and newer versions, in which a logical type is absent or not known. Then
+// nobody can compute the canonical sum.
+func TestLogicalTypes(t *testing.T) {
+	var text bytes.Buffer
+	if _, err := sample().WriteTo(&text); err != nil {
+		t.Fatal(err)
+	}
+	const written = `"logical": "int64"`
+	if !strings.Contains(text.String(), written) {
+		t.Fatalf("%s does not have %s", text.String(), written)
+	}
+	for _, other := range []string{`"logical": "point3d(7)"`, `"logical": ""`, `"logical": "point"`, `"other": 7`} {
+		m, err := manifest.Read(strings.NewReader(strings.ReplaceAll(text.String(), written, other)))
+		if err != nil {
+			t.Errorf("%s: %v", other, err)
+			continue
+		}
+		want := source.Column{Name: "id", Type: "bigint"}
+		if got := m.Tables[0].Columns[0].Column(); got != want {
+			t.Errorf("%s is read as %+v", other, got)
+		}
+		isKnown := !strings.HasPrefix(other, `"logical": "p`)
+		if t0 := m.Tables[0]; (t0.Canonical != "") != isKnown || (t0.Parts[0].Canonical != "") != isKnown {
+			t.Errorf("with %s the canonical sum is %q, and of its part %q", other, t0.Canonical, t0.Parts[0].Canonical)
+		}
+	}
+}
+
 // TestWriteTo compares the text, which is written piece by piece, with that of the whole.
 func TestWriteTo(t *testing.T) {
 	for _, m := range []*manifest.Manifest{sample(), {Tables: []manifest.Table{{Name: "a", Error: "b"}}}} {
@@ -359,7 +387,7 @@ func TestRefused(t *testing.T) {
 		{`"version": 3,`, ``, "version 0"},
 		{`"version": 3`, `"version": "3"`, "cannot unmarshal"},
 		{`0fd",`, `0fe",`, "another sum"},
-		{`"logical": "int64"`, `"logical": "int63"`, "no type"},
+		{`"logical": "int64"`, `"logical": 64`, "cannot unmarshal"},
 		{`"tool": `, `"requires": ["masks"], "tool": `, `it requires "masks"`},
 		{`"tool": `, `"tool": "a", "tool": `, "repeated"},
 		{`"tool": `, `"Tool": "a", "tool": `, "no manifest has"},

@@ -85,20 +85,21 @@ func parse(text []byte) (*Manifest, error) {
 	if err := json.Unmarshal(text, m); err != nil {
 		return nil, err
 	}
-	if m.Version < Version {
-		m.forgetCanonical()
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		if m.Version < Version || slices.ContainsFunc(t.Columns, func(c Column) bool { return c.isNew }) {
+			t.forgetCanonical()
+		}
 	}
 	m.Version = Version
 	return m, nil
 }
 
-// forgetCanonical forgets fields that a manifest of version 2 may have, but with another meaning.
-func (m *Manifest) forgetCanonical() {
-	for i := range m.Tables {
-		t := &m.Tables[i]
-		t.Canonical = ""
-		for j := range t.Parts {
-			t.Parts[j].Canonical = ""
-		}
+// forgetCanonical forgets sums that nobody here can compute: those of columns whose logical type is not known, and
+// fields that a manifest of version 2 may have, but with another meaning.
+func (t *Table) forgetCanonical() {
+	t.Canonical = ""
+	for i := range t.Parts {
+		t.Parts[i].Canonical = ""
 	}
 }

@@ -35,7 +35,7 @@ type PlanReport struct {
 type plannedTable struct {
 	Name    string          `json:"name"`
 	File    string          `json:"file"` // in the directory, if there are several tables
-	Columns []plannedColumn `json:"columns"`
+	Columns []source.Column `json:"columns"`
 	Rows    int64           `json:"rows"`            // about; 0 if not known
 	Bytes   int64           `json:"bytes"`           // about, as the database keeps or sends them; 0 if not known
 	Parts   int             `json:"parts,omitempty"` // files, if File is the directory of parts
@@ -47,11 +47,6 @@ type plannedTable struct {
 	Masks []manifest.Mask `json:"masks,omitempty"`
 
 	workers bool // it is read by workers, whose number nobody knows
-}
-
-type plannedColumn struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"`
 }
 
 // dryRun does what export does before it writes.
@@ -128,7 +123,7 @@ func (e *request) planOutput(
 
 func (o *options) newPlannedTable(name, file string, e *export.Estimate, err error) plannedTable {
 	t := plannedTable{
-		Name: name, File: file, Columns: []plannedColumn{}, Parts: len(e.Parts),
+		Name: name, File: file, Columns: []source.Column{}, Parts: len(e.Parts),
 		Rows: e.Size.Rows, Bytes: e.Size.Bytes, Ranges: e.Ranges, Readers: e.Readers,
 	}
 	if t.Parts > 0 {
@@ -140,9 +135,7 @@ func (o *options) newPlannedTable(name, file string, e *export.Estimate, err err
 	case t.Parts > 0 && o.shared.workers > 0:
 		t.Readers = min(o.shared.workers, t.Parts)
 	}
-	for _, column := range e.Columns {
-		t.Columns = append(t.Columns, plannedColumn{Name: column.Name, Type: column.Type})
-	}
+	t.Columns = append(t.Columns, e.Columns...)
 	if e.Indivisible != nil {
 		t.Reason = e.Indivisible.Reason
 	}
