@@ -384,6 +384,19 @@ func TestSwapLeft(t *testing.T) {
 	expectCount(t, database, "ledger", "1")
 }
 
+// TestSwapBusy swaps a table that another load swaps: the error names the table, and not the new one.
+func TestSwapBusy(t *testing.T) {
+	db, database := openNew(t, "CREATE TABLE t (id int)")
+	table := beginTable(t, db, "t", sink.Filling{Existing: sink.Swap})
+	_, err := openAgain(t, database.ConnString()).Table(t.Context(), "t", sink.Filling{Existing: sink.Swap})
+	if !errors.Is(err, sink.ErrBusy) || !strings.Contains(err.Error(), `table "public"."t":`) {
+		t.Error(err)
+	}
+	if err := table.Discard(); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestSwapDeadlock has a session that has read the table wait to write into it: one of the two fails, and if it is the
 // load, its parts are kept.
 func TestSwapDeadlock(t *testing.T) {

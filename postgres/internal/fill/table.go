@@ -140,7 +140,7 @@ func (s *session) reserve(ctx context.Context, tables ...*target) error {
 	}
 	for _, busy := range slices.Concat(answers...) {
 		at := slices.IndexFunc(tables, func(t *target) bool { return cmp.Or(t.oid, t.sql) == string(busy[0]) })
-		return fmt.Errorf("postgres: table %s: %w", tables[at].sql, sink.ErrBusy)
+		return fmt.Errorf("postgres: table %s: %w", cmp.Or(tables[at].shown, tables[at].sql), sink.ErrBusy)
 	}
 	return nil
 }

@@ -211,7 +211,8 @@ func (db *DB) omittedVirtuals(ctx context.Context, bySchema bool) (omitted []str
 		named := fmt.Sprintf("the virtual table %q (%s)", v.name, v.module)
 		switch {
 		case !readable:
-			omitted = append(omitted, named+", which cannot be read; a table with its content is kept")
+			omitted = append(omitted,
+				named+", which cannot be read; the table with its content is kept, if there is one")
 		case outside && content == "":
 			omitted = append(omitted, named+", which keeps no texts")
 		case outside:
