@@ -29,10 +29,7 @@ var clauses = []struct{ columns, options, left string }{
 	},
 	{"i int INVISIBLE DEFAULT 7, j int", "", `INVISIBLE of column "i"`},
 	{"i int COMMENT 'a CHECK (b)'", "", ""},
-	{
-		"i datetime(3) DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3) COMMENT 'x'", "",
-		`ON UPDATE current_timestamp(3) of column "i"`,
-	},
+	{"i datetime(3) DEFAULT current_timestamp(3) ON UPDATE current_timestamp(3) COMMENT 'x'", "", ""},
 	{"i int DEFAULT nextval(sq)", "", "the default nextval(`DATABASE`.`sq`) of column \"i\""},
 	{"i int DEFAULT (1 + 1)", "", `the default (1 + 1) of column "i"`},
 	{"i int CHECK (i > 0 AND i <> ')')", "", "CHECK (`i` > 0 and `i` <> ')') of column \"i\""},
