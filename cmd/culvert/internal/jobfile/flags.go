@@ -3,6 +3,7 @@ package jobfile
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/pflag"
@@ -44,6 +45,10 @@ type Flags struct {
 	LockTimeout string `yaml:"lock-timeout" flag:"lock-timeout" doc:"The longest wait for locks, such as 10s."`
 	Redact      bool   `yaml:"redact-errors" flag:"redact-errors" doc:"Keep values out of errors."`
 
+	Mask   Masks `yaml:"mask" flag:"mask" doc:"The rule for the columns of each pattern; the last one counts."`
+	Key    Key   `yaml:"key" flag:"mask-key" doc:"The key of masks, which is never in this file."`
+	Strict bool  `yaml:"strict" flag:"strict" doc:"Refuse what looks like personal data and has no rule."`
+
 	As             string `yaml:"as" flag:"as" doc:"The identity for culvert:// URLs, a file."`
 	Timeout        string `yaml:"timeout" flag:"timeout" doc:"Give up if no byte moves for this time, such as 30s."`
 	Metrics        string `yaml:"metrics" flag:"metrics" doc:"Serve figures for Prometheus at this address."`
@@ -53,8 +58,8 @@ type Flags struct {
 	FailFast       bool   `yaml:"fail-fast" flag:"fail-fast" doc:"Stop at the first table that fails."`
 }
 
-// Apply sets the flags of a command that the file names and the command line does not. A name that the command has no
-// flag for is an [*Error].
+// Apply sets the flags of a command that the file names and the command line does not; the masks of both count. A name
+// that the command has no flag for is an [*Error].
 func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
 	v := reflect.ValueOf(f).Elem()
 	for i := range v.NumField() {
@@ -70,6 +75,15 @@ func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
 					field.Tag.Get("yaml"), name),
 				Hint: "leave it out of the file, or run the verb that it is for",
 			}
+		}
+		if rules, are := v.Field(i).Interface().(Masks); are {
+			// The rules of the command line come after those of the file, and leave none out.
+			list := flag.Value.(pflag.SliceValue)
+			if err := list.Replace(slices.Concat(rules, list.GetSlice())); err != nil {
+				return &Error{File: file, Text: fmt.Sprintf("mask: %v", err)}
+			}
+			flag.Changed = true
+			continue
 		}
 		if flag.Changed {
 			continue
@@ -90,6 +104,8 @@ func texts(v reflect.Value) []string {
 		return value
 	case bool:
 		return []string{strconv.FormatBool(value)}
+	case Key:
+		return []string{value.File}
 	case int:
 		return []string{strconv.Itoa(value)}
 	}
