@@ -8,7 +8,9 @@ import (
 	"io"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,6 +24,8 @@ type Config struct {
 	Snapshot string // that another session has exported, and keeps
 	Server   int    // the major version of the server
 	Grants   bool   // whether owners and privileges are printed
+
+	LockTimeout time.Duration // how long to wait for the lock of a table, which a change of it may hold
 }
 
 // Dump has pg_dump print the schema of a database, over a connection of its own. It locks all tables as a reader does.
@@ -86,9 +90,6 @@ func divide(all []string) []source.Statement {
 	return append(before, after...)
 }
 
-// lockTimeout is how long pg_dump waits for the lock of a table, which a change of it may hold.
-const lockTimeout = "1min"
-
 // Restoring is the schema in which a load that has not ended keeps what it has done. It is no part of the database.
 const Restoring = "culvert_restore"
 
@@ -137,8 +138,8 @@ func (p *program) run(ctx context.Context, config *pgconn.Config, c Config) (_ [
 	defer func() { err = errors.Join(err, to.end(ended)) }()
 	arguments := []string{
 		"--schema-only", "--snapshot=" + c.Snapshot, "--encoding=UTF8",
-		"--no-tablespaces", "--no-subscriptions", "--no-password", "--lock-wait-timeout=" + lockTimeout,
-		"--exclude-schema=" + Restoring,
+		"--no-tablespaces", "--no-subscriptions", "--no-password", "--exclude-schema=" + Restoring,
+		"--lock-wait-timeout=" + strconv.FormatInt(c.LockTimeout.Milliseconds(), 10),
 	}
 	if !c.Grants {
 		arguments = append(arguments, "--no-owner", "--no-privileges")

@@ -35,6 +35,13 @@ func ShortenLockTimeouts(tb testing.TB) {
 	tb.Cleanup(func() { tryTimeout, lockTimeout, partTimeout = beforeTry, before, beforePart })
 }
 
+// ShortenDumpTimeout has pg_dump wait shortly for a lock, the first time that it runs.
+func ShortenDumpTimeout(tb testing.TB) {
+	before := dumpTimeout
+	dumpTimeout = 100 * time.Millisecond
+	tb.Cleanup(func() { dumpTimeout = before })
+}
+
 // PrintTimestampTZ prints a time of 8 bytes.
 func PrintTimestampTZ(value []byte) string {
 	var room [64]byte

@@ -56,7 +56,10 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 		return false, nil, &source.NoSchemaError{Reason: "pg_dump cannot read the snapshot", Err: err}
 	}
 	ownRows = string(facts[0][2]) == "t"
-	dumped := db.dump(ctx, pgdump.Config{Snapshot: snapshot.Token, Server: int(server), Grants: config.Grants})
+	dump := pgdump.Config{
+		Snapshot: snapshot.Token, Server: int(server), Grants: config.Grants, LockTimeout: dumpTimeout,
+	}
+	dumped := db.dump(ctx, dump)
 	var forTables []source.Statement
 	if config.ForTables { // while pg_dump runs
 		if forTables, err = db.forTables(ctx, ownRows); err != nil {
@@ -67,7 +70,10 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 		if err := db.begin(ctx); err != nil {
 			return nil, err
 		}
-		schema, err := dumped()
+		schema, late, err := dumped()
+		if late {
+			schema, err = db.dumpAgain(ctx, dump, err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -88,28 +94,6 @@ func (db *DB) forTables(ctx context.Context, ownRows bool) ([]source.Statement, 
 		return nil, err
 	}
 	return needs.Statements, nil
-}
-
-// dump has pg_dump print the schema, and returns a function that waits for it. Close ends it.
-func (db *DB) dump(ctx context.Context, config pgdump.Config) (wait func() (*source.Schema, error)) {
-	ctx, cancel := context.WithCancel(ctx)
-	before := db.endDump
-	ended := make(chan struct{})
-	var schema *source.Schema
-	var err error
-	go func() {
-		defer close(ended)
-		schema, err = pgdump.Dump(ctx, db.config, config)
-	}()
-	db.endDump = func() {
-		cancel()
-		<-ended
-		before()
-	}
-	return func() (*source.Schema, error) {
-		<-ended
-		return schema, err
-	}
 }
 
 // complete adds to a schema what pg_dump does not print.
