@@ -9,6 +9,7 @@ import (
 	"culvert/internal/testkit"
 	"culvert/load"
 	"culvert/mysql"
+	"culvert/postgres"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -245,6 +246,21 @@ func TestAcrossOnUpdate(t *testing.T) {
 			one+", "+two)
 		if got[0][0] != "t" {
 			t.Errorf("the times are not set: %s", got[0][0])
+		}
+		back := mariaDBSide(t)
+		again, err := postgres.OpenSource(t.Context(), to.ConnString())
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := plan.Copy(t.Context(), back.dst, again, one, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closing(t, again) // which has a lock until then
+		expectOmitted(t, made)
+		d, err := source.Define(t.Context(), back.open(), one)
+		if err != nil || !strings.Contains(d.Create, "ON UPDATE current_timestamp(2)") {
+			t.Errorf("%v: back in MariaDB it is %+v", err, d)
 		}
 		to.Exec(t, "DROP TABLE "+one+", "+two)
 	}

@@ -131,7 +131,8 @@ type ColumnDefinition struct {
 	Generated  string `json:"generated,omitempty"`
 	Expression string `json:"expression,omitempty"` // "" if only Create has it, as in SQLite
 
-	// Others are clauses of the column that only Create has, as SQL, such as "ON UPDATE current_timestamp()".
+	// Others are clauses of the column that only Create has, as SQL, such as "ON UPDATE current_timestamp()". In
+	// PostgreSQL, this clause is there if a trigger stands for it, which a table that is made there lacks.
 	Others []string `json:"others,omitempty"`
 
 	// As, if not "", is the type that the column gets where its table is made, as SQL of that system, in place of Type

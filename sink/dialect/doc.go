@@ -142,7 +142,8 @@
 //     users.email=citext makes the other choice
 //   - ON UPDATE CURRENT_TIMESTAMP of a column, as a trigger: when an UPDATE changes another value of the row and leaves
 //     this one as it is, which a statement also does that sets it to the value that it has. In PostgreSQL, the trigger
-//     calls a function of the schema that is named after the table; DROP TABLE leaves it
+//     calls a function of the schema that is named after the table; DROP TABLE leaves it. From there, the clause
+//     comes back
 //   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
 //     number, if the other system can number the rows in that column. It becomes a bigint, even if it is a bigint
 //     unsigned, unless that has come to numbers that a bigint cannot hold

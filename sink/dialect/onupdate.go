@@ -21,10 +21,23 @@ func (t *translation) onUpdate(c source.ColumnDefinition, clause, column string)
 	}
 	c.Default = clause[len(begin):]
 	now, is := t.now(c, column)
+	if t.to.Family() == source.MySQL {
+		is = is && strings.HasPrefix(now, "CURRENT_TIMESTAMP") // the only one that it has
+	}
 	if is {
 		t.updated = append(t.updated, updated{c.Name, now})
 	}
 	return is
+}
+
+// lacks returns what the definition lacks, without the trigger for which ON UPDATE stands.
+func (t *translation) lacks() []string {
+	if len(t.updated) == 0 {
+		return t.from.Lacks
+	}
+	return slices.DeleteFunc(slices.Clone(t.from.Lacks), func(what string) bool {
+		return what == `the trigger "`+clock+`"`
+	})
 }
 
 // clock begins the names of triggers that set times.
@@ -36,6 +49,11 @@ func (t *translation) triggers() {
 		return
 	}
 	switch t.to.Family() {
+	case source.MySQL:
+		for _, one := range t.updated {
+			c := t.find(one.column)
+			c.Others = append(c.Others, "ON UPDATE "+one.now)
+		}
 	case source.PostgreSQL:
 		t.result.After = append(t.result.After, t.functionOfPostgres()...)
 	case source.SQLite:

@@ -43,7 +43,7 @@ func (t *translation) sqlite() string {
 func (t *translation) mysql() string {
 	var clauses []string
 	for _, c := range t.result.Columns {
-		clause := quote(t.to, c.Name) + " " + c.Type + options(c)
+		clause := strings.Join(append([]string{quote(t.to, c.Name) + " " + c.Type + options(c)}, c.Others...), " ")
 		if c.Identity != "" {
 			clause += " AUTO_INCREMENT"
 		}

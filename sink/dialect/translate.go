@@ -410,7 +410,7 @@ func (t *translation) rest() {
 			t.leave("%s", sink.Shorten(clause))
 		}
 	}
-	t.leftOut = append(t.leftOut, t.from.Lacks...)
+	t.leftOut = append(t.leftOut, t.lacks()...)
 	if t.from.Dialect == source.SQLite {
 		t.checksOfStatement()
 		if isDeferred.MatchString(t.from.Create) {

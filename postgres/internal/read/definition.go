@@ -204,11 +204,21 @@ const columnDefinitionsSQL = `
 			WHERE o.oid = a.attcollation) END,
 		'values', CASE WHEN t.typtype = 'e' THEN (
 			SELECT pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder)
-			FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid) END
+			FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid) END,
+		'others', CASE WHEN c.relhastriggers THEN (` + onUpdateSQL + `) END
 		) ORDER BY a.attnum)
 	FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 	LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef
 	WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped`
+
+// onUpdateSQL returns the clause of MySQL for which a trigger stands that package culvert/sink/dialect has made.
+const onUpdateSQL = `
+	SELECT pg_catalog.json_build_array('ON UPDATE CURRENT_TIMESTAMP')
+	FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_proc f ON f.oid = g.tgfoid
+	WHERE g.tgrelid = a.attrelid AND g.tgname = 'on_update_current_timestamp' AND NOT g.tgisinternal
+		AND pg_catalog.right(f.prosrc, 15) = 'RETURN NEW; END' AND pg_catalog.strpos(f.prosrc, pg_catalog.format(
+			'IF NEW.%1$s IS NOT DISTINCT FROM OLD.%1$s THEN NEW.%1$s := ',
+			'"' || pg_catalog.replace(a.attname, '"', '""') || '"')) > 0`
 
 const constraintsSQL = `
 	SELECT pg_catalog.json_agg(pg_catalog.json_build_object(
