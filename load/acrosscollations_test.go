@@ -28,9 +28,10 @@ CREATE TABLE posts (id int PRIMARY KEY, code other.citext REFERENCES users);
 INSERT INTO users VALUES ('abc', 'bob@x', 1, 'a'), ('é', 'é', 1, 'a'); INSERT INTO posts VALUES (1, 'ABC')`)
 	lite := []string{
 		`CREATE TABLE users (code CHAR(3) COLLATE NOCASE PRIMARY KEY, email varchar(50) NOT NULL COLLATE nocase,
-			shop int, kind text)`, "CREATE UNIQUE INDEX mails ON users (email, shop)",
+			shop int, kind text, number INTEGER COLLATE NOCASE UNIQUE)`,
+		"CREATE UNIQUE INDEX mails ON users (email, shop)",
 		"CREATE TABLE posts (id integer PRIMARY KEY, code CHAR(3) COLLATE NOCASE REFERENCES users)",
-		"INSERT INTO users VALUES ('abc', 'bob@x', 1, 'a')", "INSERT INTO posts VALUES (1, 'abc')",
+		"INSERT INTO users VALUES ('abc', 'bob@x', 1, 'a', 7)", "INSERT INTO posts VALUES (1, 'abc')",
 	}
 	sources := map[string]func() source.Source{
 		"MariaDB":    func() source.Source { return openMySQL(t, maria) },

@@ -27,8 +27,13 @@ func (t *translation) isFolded(c source.ColumnDefinition) bool {
 			collation = of
 		}
 	}
-	isText := strings.Contains(listed, "char") || strings.HasSuffix(listed, "text")
-	return isText && strings.HasSuffix(collation, "_ci")
+	return isText(listed) && strings.HasSuffix(collation, "_ci")
+}
+
+// isText reports whether values of a type are texts, which a collation compares.
+func isText(name string) bool {
+	lower := strings.ToLower(name)
+	return strings.Contains(lower, "char") || strings.HasSuffix(lower, "text")
 }
 
 // collationOfTable begins the clause of a table of MySQL whose texts have its collation.
@@ -36,9 +41,7 @@ const collationOfTable = "COLLATE="
 
 // collation returns the collation that a column of a type gets, or "". PostgreSQL has none for it by which LIKE works.
 func (t *translation) collation(c source.ColumnDefinition, made string) string {
-	lower := strings.ToLower(made)
-	isText := strings.Contains(lower, "char") || strings.HasSuffix(lower, "text")
-	if c.As != "" || !isText || !t.isFolded(c) {
+	if c.As != "" || !isText(made) || !t.isFolded(c) {
 		return ""
 	}
 	return folded[t.to]
@@ -62,9 +65,10 @@ func (t *translation) fold(columns []string) {
 	some := false
 	for _, name := range columns {
 		expression := quote(t.to, name)
+		made := t.find(name) // no number has letter case
 		for _, c := range t.from.Columns {
 			switch {
-			case c.Name != name || c.As != "" || !t.isFolded(c):
+			case c.Name != name || c.As != "" || made == nil || !isText(made.Type) || !t.isFolded(c):
 			case t.from.Dialect == source.SQLite: // where only ASCII has letter case
 				expression, some = "lower("+expression+` COLLATE pg_catalog."C")`, true
 			default:
