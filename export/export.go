@@ -106,6 +106,9 @@ type Plan struct {
 	// rows must not have a column that is dropped. Rules that do not fit ([mask.Policy.Check]) end an export of several
 	// tables before a row is read. With rules for a table, PostgreSQL does not print its CSV.
 	Masks *mask.Policy
+	// Choices say what is meant of the tables with these names, instead of the Selection. Their selections have no
+	// limit. A table without rows is only in the manifest, and needs a definition.
+	Choices map[string]source.Choice
 
 	// Progress, if not nil, counts while an export runs.
 	Progress *Progress
@@ -162,7 +165,7 @@ func (p *Plan) Table(ctx context.Context, dst io.Writer, src source.Source, name
 // table returns the function that opens the rows of a table, or the selected part of them.
 func (p *Plan) table(src source.Source, name string) func(context.Context) (source.Rows, error) {
 	return func(ctx context.Context) (source.Rows, error) {
-		selection, err := p.Masks.Select(ctx, src, name, p.Selection)
+		selection, err := p.Masks.Select(ctx, src, name, p.choiceOf(name).Selection)
 		if err != nil {
 			return nil, err
 		}
@@ -175,6 +178,14 @@ func (p *Plan) table(src source.Source, name string) func(context.Context) (sour
 		}
 		return selector.Select(ctx, name, selection)
 	}
+}
+
+// choiceOf returns what is meant of a table.
+func (p *Plan) choiceOf(name string) source.Choice {
+	if c, is := p.Choices[name]; is {
+		return c
+	}
+	return source.Choice{Selection: p.Selection}
 }
 
 // Query writes the rows of a query to dst, as Table does.

@@ -112,6 +112,9 @@ func (t *tables) lookUpOne(ctx context.Context, src source.Source, one *table) (
 		return size, nil
 	}
 	one.stats.Indivisible = one.outline.indivisible()
-	one.files, one.refused = make([]manifest.Part, max(1, len(one.outline.Parts))), map[int]bool{}
+	one.refused = map[int]bool{}
+	if !t.plan.choiceOf(one.stats.Name).NoRows {
+		one.files = make([]manifest.Part, max(1, len(one.outline.Parts)))
+	}
 	return size, nil
 }

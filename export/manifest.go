@@ -43,7 +43,12 @@ func (p *Plan) Entry(o *Outline, files []manifest.Part) (manifest.Table, error) 
 		return manifest.Table{}, err
 	}
 	t := manifest.NewTable(o.Table, o.Columns)
-	t.Where, t.HeaderBytes, t.Definition, t.Parts = p.Selection.Where, header, o.Definition, files
+	choice := p.choiceOf(o.Table)
+	if choice.NoRows {
+		t.Definition = o.Definition
+		return t, nil
+	}
+	t.Where, t.HeaderBytes, t.Definition, t.Parts = choice.Selection.Where, header, o.Definition, files
 	p.addMasks(&t)
 	if o.Outside {
 		t.Snapshot = manifest.NoSnapshot

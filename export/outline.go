@@ -46,17 +46,18 @@ func (p *Plan) outline(
 	ctx context.Context, src source.Source, name string, look func(source.Rows) error,
 ) (o Outline, err error) {
 	o.Table = name
-	if p.PartSize == 0 || look != nil {
+	choice := p.choiceOf(name)
+	if p.PartSize == 0 || look != nil || choice.NoRows {
 		if o.Columns, err = p.open(ctx, src, name, look); err != nil {
 			return o, err
 		}
 	}
-	if p.PartSize > 0 {
+	if p.PartSize > 0 && !choice.NoRows {
 		parter, ok := src.(source.Parter)
 		if !ok {
 			return o, errNoParts
 		}
-		selection, err := p.Masks.Select(ctx, src, name, p.Selection)
+		selection, err := p.Masks.Select(ctx, src, name, choice.Selection)
 		if err != nil {
 			return o, err
 		}
@@ -66,8 +67,15 @@ func (p *Plan) outline(
 		o.Columns = o.Parts[0].Columns
 	}
 	o.Definition, err = source.Define(ctx, src, name)
+	if err == nil && o.Definition == nil && choice.NoRows {
+		err = errNoDefinition
+	}
+	o.Definition = choice.Define(o.Definition)
 	return o, err
 }
+
+// errNoDefinition is the error of a table of which only the definition is to be exported.
+var errNoDefinition = errors.New("export: the source does not know its definition")
 
 // open opens the rows of a table and closes them.
 func (p *Plan) open(
@@ -102,6 +110,9 @@ type Estimate struct {
 	// not be divided.
 	Ranges, Readers int
 
+	// Defined says that only the definition would be exported. Then there are no rows to be read.
+	Defined bool
+
 	// Indivisible is the reason why one connection would read alone, if more would be useful.
 	Indivisible *source.IndivisibleError
 }
@@ -127,6 +138,9 @@ func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e 
 	})
 	if err != nil {
 		return Estimate{}, err
+	}
+	if p.choiceOf(name).NoRows {
+		return Estimate{Outline: e.Outline, Defined: true}, nil
 	}
 	if len(e.Parts) > 0 {
 		e.Indivisible = e.indivisible()

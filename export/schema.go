@@ -90,7 +90,7 @@ func (p *Plan) define(ctx context.Context, src source.Source, m *manifest.Manife
 		for _, name := range some {
 			o, err := p.outline(ctx, src, name, nil)
 			if err == nil && o.Definition == nil {
-				err = errors.New("the source does not know its definition")
+				err = errNoDefinition
 			}
 			if err != nil {
 				return fmt.Errorf("export: table %q: %w", name, err)

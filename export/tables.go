@@ -20,7 +20,7 @@ type TableStats struct {
 	Name    string          // of the table
 	File    string          // the name of its file, or of the directory of its parts
 	Columns []source.Column // of the table
-	Parts   []manifest.Part // its files; one, unless the plan has a PartSize
+	Parts   []manifest.Part // its files; one, unless the plan has a PartSize; none if the table has no rows
 	Err     error           // why there is no file
 }
 
@@ -92,6 +92,11 @@ func (p *Plan) checkTables(names []string, src source.Source) error {
 		return errors.New("export: several tables cannot have a selection")
 	case p.Selection.Limit > 0:
 		return errors.New("export: an export in parts cannot have a limit")
+	}
+	for _, name := range names {
+		if p.Choices[name].Selection.Limit > 0 {
+			return errors.New("export: one of several tables cannot have a limit")
+		}
 	}
 	seen := map[string]bool{}
 	for _, name := range names {
@@ -300,6 +305,10 @@ func (t *tables) join(one *table) (entry manifest.Table, err error) {
 	entry.Readers = s.Readers
 	s.Rows, s.Text, s.Out, s.Untold = entry.Rows, entry.TextBytes, entry.FileBytes, entry.Untold()
 	s.Columns, s.Parts = one.outline.Columns, one.files
+	if entry.IsDefined() {
+		s.File = ""
+		return entry, nil
+	}
 	s.Sum, err = rowsum.Parse(entry.Sum)
 	return entry, err
 }

@@ -58,7 +58,7 @@ func (p *Plan) copy(
 	if err := ready(all, j); err != nil {
 		return Stats{}, err
 	}
-	if p.SchemaOnly {
+	if p.SchemaOnly || p.Choices[from].NoRows {
 		j.pieces = nil
 		return all.fill(ctx, open, j)
 	}
@@ -119,7 +119,7 @@ func (p *Plan) lookAt(ctx context.Context, src source.Source, from, to string) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	if sized, is := rows.(source.Sized); is {
+	if sized, is := rows.(source.Sized); is && !p.Choices[from].NoRows {
 		size, err := sized.Size()
 		if err != nil {
 			return j, err
@@ -203,7 +203,11 @@ func (p *Plan) openWritable(
 
 // open begins to read a table, or the wanted columns of it.
 func (p *Plan) open(ctx context.Context, src source.Source, from string) (source.Rows, error) {
-	selection, err := p.Masks.Select(ctx, src, from, source.Selection{Columns: p.Columns})
+	selection := p.Choices[from].Selection
+	if len(p.Columns) > 0 {
+		selection.Columns = p.Columns
+	}
+	selection, err := p.Masks.Select(ctx, src, from, selection)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +216,7 @@ func (p *Plan) open(ctx context.Context, src source.Source, from string) (source
 	}
 	selector, is := src.(source.Selector)
 	if !is {
-		return nil, errors.New("load: the source cannot select columns")
+		return nil, errors.New("load: the source cannot select a part of a table")
 	}
 	return selector.Select(ctx, from, selection)
 }

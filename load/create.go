@@ -62,7 +62,8 @@ func (p *Plan) define(ctx context.Context, src source.Source, from string) (*sou
 	if err == nil && d == nil {
 		err = fmt.Errorf("load: the source does not say how table %q is made", from)
 	}
-	return d, err
+	choice := p.Choices[from]
+	return choice.Define(d), err
 }
 
 // withoutGenerated returns the plan without the columns of a definition that take no values.

@@ -42,6 +42,9 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 			missing++
 			continue
 		}
+		if schema.Tables && from.Manifest.Tables[i].IsDefined() {
+			continue // the schema makes it
+		}
 		name := from.Manifest.Tables[i].Name
 		names[name] = schema.StagedIn(name)
 	}

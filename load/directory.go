@@ -137,12 +137,14 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 	if err := m.Knows(slices.Collect(maps.Keys(tables))); err != nil {
 		return nil, err
 	}
+	// Without Create, tables without rows are left alone, unless they are named or there are no others.
+	someRows := slices.ContainsFunc(m.Tables, func(t manifest.Table) bool { return !t.IsDefined() })
 	var jobs []tableJob
 	var columns []string
 	for i := range m.Tables {
 		table := &m.Tables[i]
 		to, wanted := tables[table.Name]
-		if tables != nil && !wanted {
+		if tables != nil && !wanted || tables == nil && !p.Create && someRows && table.IsDefined() {
 			continue
 		}
 		j, err := p.jobOf(from, table, cmp.Or(to, m.NameIn(systemOf(dst), table)), readable)

@@ -35,6 +35,10 @@ type Plan struct {
 	// only under the names that they had. Text cannot be loaded like that.
 	Create bool
 
+	// Choices say what is meant of the tables of another database with these names, for copies. A table without rows is
+	// only made.
+	Choices map[string]source.Choice
+
 	// SchemaOnly has [Plan.Database] and [Plan.CopyDatabase] leave the tables empty. Sequences, and numbers such as
 	// AUTO_INCREMENT, go on after the rows that there were.
 	SchemaOnly bool

@@ -84,9 +84,6 @@ func (m *Manifest) check() error {
 		if err := t.check(); err != nil {
 			return fmt.Errorf("table %q %w", t.Name, err)
 		}
-		if t.IsDefined() && m.Schema == nil {
-			return fmt.Errorf("table %q has neither a file nor an error", t.Name)
-		}
 		if t.Error != "" || t.IsDefined() {
 			continue
 		}

@@ -59,6 +59,21 @@ type SchemaConfig struct {
 
 	// LargeObjects adds those of PostgreSQL, whose rows are then those of a table that is Staged.
 	LargeObjects bool
+	// Without are tables that are left out, with what cannot be made without them: their indexes and triggers, and the
+	// views that read them. What else needs them is named in the Lacks of the schema.
+	Without []TableName
+
+	// WithoutKeys are foreign keys of other tables that are left out.
+	WithoutKeys []KeyName
+}
+
+// TableName is what a database calls a table. The schema is the database in MySQL and MariaDB, and "" in SQLite.
+type TableName struct{ Schema, Name string }
+
+// KeyName is what a database calls a key of a table.
+type KeyName struct {
+	Table TableName
+	Name  string
 }
 
 // SchemaOf returns the schema of a source, or a [*NoSchemaError] if it is not a [Schemer]. What it lacks is bounded as

@@ -121,7 +121,7 @@ func (o *operation) planTable(ctx context.Context, table int) error {
 	}
 	outline, err := o.c.Output.Plan.Outline(ctx, o.src, name)
 	note := tableNote{
-		Run: o.note.Run, Snapshot: o.note.Description.Snapshot, Part: source.Part{Table: name},
+		Run: o.note.Run, Snapshot: o.note.Description.Snapshot, Part: source.Part{Table: name, Columns: outline.Columns},
 		Definition: outline.Definition,
 	}
 	if outline.Outside {

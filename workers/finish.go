@@ -35,7 +35,7 @@ func (o *operation) finish(ctx context.Context) (*manifest.Manifest, error) {
 			return nil, err
 		}
 		switch now := t.note.Part.Snapshot; {
-		case entry.Snapshot != "":
+		case entry.Snapshot != "", entry.IsDefined():
 		case first == (source.Snapshot{}):
 			first = now
 			m.Snapshot = t.note.Snapshot

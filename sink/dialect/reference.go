@@ -27,25 +27,9 @@ var actions = [][]string{{"no", "action"}, {"restrict"}, {"cascade"}, {"set", "n
 // referenceOf understands the definition of a foreign key as a server prints it. It returns false for one that means
 // more, such as MATCH FULL, or less, such as NOT VALID.
 func referenceOf(definition string) (r reference, ok bool) {
-	tokens, ok := scan(definition)
-	in := &reader{tokens}
-	if !ok || !in.takes("foreign", "key") {
-		return r, false
-	}
-	if r.columns, ok = in.identifiers(); !ok || !in.takes("references") {
-		return r, false
-	}
-	if r.table, ok = in.identifier(); ok && in.takes(".") {
-		r.schema = r.table
-		r.table, ok = in.identifier()
-	}
+	in, ok := r.begin(definition)
 	if !ok {
 		return r, false
-	}
-	if in.peek() == (token{signToken, "("}) {
-		if r.parents, ok = in.identifiers(); !ok || len(r.parents) != len(r.columns) {
-			return r, false
-		}
 	}
 	for in.peek().kind != noToken {
 		switch {
@@ -66,6 +50,41 @@ func referenceOf(definition string) (r reference, ok bool) {
 		}
 	}
 	return r, true
+}
+
+// begin understands which columns refer to which, and returns the reader of what follows.
+func (r *reference) begin(definition string) (in *reader, ok bool) {
+	tokens, ok := scan(definition)
+	in = &reader{tokens}
+	if !ok || !in.takes("foreign", "key") {
+		return in, false
+	}
+	if r.columns, ok = in.identifiers(); !ok || !in.takes("references") {
+		return in, false
+	}
+	if r.table, ok = in.identifier(); ok && in.takes(".") {
+		r.schema = r.table
+		r.table, ok = in.identifier()
+	}
+	if ok && in.peek() == (token{signToken, "("}) {
+		r.parents, ok = in.identifiers()
+		ok = ok && len(r.parents) == len(r.columns)
+	}
+	return in, ok
+}
+
+// Reference is what a foreign key refers to.
+type Reference struct {
+	Columns       []string
+	Schema, Table string   // the schema is "" if it is the same as that of the table
+	Key           []string // none for the primary key
+}
+
+// ReferenceOf understands the definition of a foreign key as a server prints it, whatever it says beside the columns.
+func ReferenceOf(definition string) (Reference, bool) {
+	var r reference
+	_, ok := r.begin(definition)
+	return Reference{Columns: r.columns, Schema: r.schema, Table: r.table, Key: r.parents}, ok
 }
 
 // action reads what becomes of rows.

@@ -114,7 +114,9 @@ func options(c source.ColumnDefinition) string {
 	return sql
 }
 
-// quote writes a name as an SQL identifier.
+// Quote writes a name as an SQL identifier.
+func Quote(d source.Dialect, name string) string { return quote(d, name) }
+
 func quote(d source.Dialect, name string) string {
 	mark := `"`
 	if d.Family() == source.MySQL {
