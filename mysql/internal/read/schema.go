@@ -41,7 +41,7 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 	if s.IsMariaDB {
 		r.schema.Dialect = source.MariaDB
 	}
-	if err := s.inPlainMode(ctx, func() error { return r.read(listed) }); err != nil {
+	if err := s.inPlainMode(ctx, func() error { return r.read(listed, config.Without) }); err != nil {
 		return nil, s.Explain(ctx, "reading the schema", err)
 	}
 	return r.schema, nil
@@ -54,10 +54,11 @@ type schemaReading struct {
 	schema   *source.Schema
 	definers bool
 	size     int
-	settings string // the SET before the last statement
+	settings string          // the SET before the last statement
+	without  map[string]bool // tables and views that are left out
 }
 
-func (r *schemaReading) read(listed [][]string) error {
+func (r *schemaReading) read(listed [][]string, without []source.TableName) error {
 	var tables, sequences, views []string
 	for _, row := range listed {
 		switch {
@@ -73,6 +74,10 @@ func (r *schemaReading) read(listed [][]string) error {
 		default:
 			tables = append(tables, row[1])
 		}
+	}
+	tables, views, err := r.leaveOut(without, tables, views)
+	if err != nil {
+		return err
 	}
 	for _, step := range []func() error{
 		func() error { return r.addSequences(sequences) },
@@ -318,12 +323,17 @@ func (r *schemaReading) showView(name string) ([]string, error) {
 
 // addTriggers adds the triggers, those of a table and an event in the order in which they fire.
 func (r *schemaReading) addTriggers() error {
-	found, err := r.Query(r.ctx, 1, `SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = ?
+	found, err := r.Query(r.ctx, 2, `SELECT TRIGGER_NAME, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS
+		WHERE TRIGGER_SCHEMA = ?
 		ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER`, r.Database)
 	if err != nil {
 		return err
 	}
 	for _, row := range found {
+		if r.without[row[1]] {
+			r.lack("the trigger %q of the table %q, which is left out", row[0], row[1])
+			continue
+		}
 		object := fmt.Sprintf("the trigger %q", row[0])
 		made, err := r.show(object, 7,
 			"SHOW CREATE TRIGGER "+catalog.Table{Database: r.Database, Name: row[0]}.SQL())

@@ -118,3 +118,33 @@ func TestSchemaOfNoDatabase(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestSchemaWithout leaves out tables, with the views that read them and their triggers.
+func TestSchemaWithout(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	for _, sql := range []string{
+		"CREATE TABLE log (id int, what int)", "CREATE TABLE orders (id int, log int)",
+		"CREATE VIEW logged AS SELECT what FROM log", "CREATE VIEW a AS SELECT * FROM logged",
+		"CREATE VIEW kept AS SELECT log FROM orders",
+		"CREATE TRIGGER t BEFORE INSERT ON log FOR EACH ROW SET @x = 1",
+		"CREATE TRIGGER u BEFORE INSERT ON orders FOR EACH ROW SET @x = 1",
+	} {
+		database.Exec(t, sql)
+	}
+	config := source.SchemaConfig{Without: []source.TableName{{Schema: database.Name, Name: "log"}}}
+	s := schemaOf(t, database.URL(), config)
+	want := []string{
+		`the view "logged", which needs a table that is left out`, `the view "a", which needs a table that is left out`,
+		`the trigger "t" of the table "log", which is left out`,
+	}
+	slices.Sort(s.Lacks)
+	slices.Sort(want)
+	made := ""
+	for _, one := range s.Statements {
+		made += one.SQL + "\n"
+	}
+	if !slices.Equal(s.Lacks, want) || strings.Contains(made, "logged") || !strings.Contains(made, "`kept`") ||
+		!strings.Contains(made, "TRIGGER u") {
+		t.Errorf("the schema lacks %q and has\n%s", s.Lacks, made)
+	}
+}

@@ -26,6 +26,8 @@ type Config struct {
 	Grants   bool   // whether owners and privileges are printed
 
 	LockTimeout time.Duration // how long to wait for the lock of a table, which a change of it may hold
+
+	Without []string // tables and views that are left out, as SQL
 }
 
 // Dump has pg_dump print the schema of a database, over a connection of its own. It locks all tables as a reader does.
@@ -143,6 +145,9 @@ func (p *program) run(ctx context.Context, config *pgconn.Config, c Config) (_ [
 	}
 	if !c.Grants {
 		arguments = append(arguments, "--no-owner", "--no-privileges")
+	}
+	for _, name := range c.Without {
+		arguments = append(arguments, "--exclude-table="+name) // a pattern, in which names with quotes are literal
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

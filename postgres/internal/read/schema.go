@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"culvert/postgres/internal/pgdump"
+	"culvert/postgres/internal/sqltext"
 	"culvert/source"
 )
 
@@ -55,9 +56,16 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 	if err != nil {
 		return false, nil, &source.NoSchemaError{Reason: "pg_dump cannot read the snapshot", Err: err}
 	}
+	without, err := db.session.findWithout(ctx, config)
+	if err != nil {
+		return false, nil, db.session.failed(ctx, readingSchema, err)
+	}
 	ownRows = string(facts[0][2]) == "t"
 	dump := pgdump.Config{
 		Snapshot: snapshot.Token, Server: int(server), Grants: config.Grants, LockTimeout: dumpTimeout,
+	}
+	if without != nil {
+		dump.Without = without.relations
 	}
 	dumped := db.dump(ctx, dump)
 	var forTables []source.Statement
@@ -78,7 +86,10 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 			return nil, err
 		}
 		schema.OwnRows, schema.ForTables = ownRows, forTables
-		return schema, db.complete(ctx, schema, config, large)
+		schema.Statements = slices.DeleteFunc(schema.Statements, func(one source.Statement) bool {
+			return without.leavesOut(one.SQL)
+		})
+		return schema, db.complete(ctx, schema, config, large, without)
 	}, nil
 }
 
@@ -98,11 +109,15 @@ func (db *DB) forTables(ctx context.Context, ownRows bool) ([]source.Statement, 
 
 // complete adds to a schema what pg_dump does not print.
 func (db *DB) complete(
-	ctx context.Context, schema *source.Schema, config source.SchemaConfig, large int64,
+	ctx context.Context, schema *source.Schema, config source.SchemaConfig, large int64, w *without,
 ) (err error) {
+	if w == nil {
+		w = new(without)
+	}
 	if schema.Lacks, err = db.session.list(ctx, schemaLacksSQL); err != nil {
 		return db.session.failed(ctx, readingSchema, err)
 	}
+	schema.Lacks = append(schema.Lacks, w.lacks...)
 	switch {
 	case config.LargeObjects:
 		if err := db.addLargeObjects(ctx, schema, config.Grants); err != nil {
@@ -113,13 +128,13 @@ func (db *DB) complete(
 	case large > 1:
 		schema.Lacks = append(schema.Lacks, fmt.Sprintf("%d large objects", large))
 	}
-	if err := db.addPositions(ctx, schema); err != nil {
+	if err := db.addPositions(ctx, schema, w); err != nil {
 		return err
 	}
 	if err := db.addComments(ctx, schema); err != nil {
 		return err
 	}
-	return db.addRefreshes(ctx, schema)
+	return db.addRefreshes(ctx, schema, w)
 }
 
 // commentsSQL returns statements that make the comments of extensions that are not those that the extensions make.
@@ -177,22 +192,24 @@ UNION ALL SELECT 'the comment of the database' FROM pg_catalog.pg_database WHERE
 	AND pg_catalog.shobj_description(oid, 'pg_database') IS NOT NULL
 ORDER BY 1`
 
-// allSequencesSQL lists the sequences, as SQL, and whether the user may read each.
+// allSequencesSQL lists the sequences, as SQL, and whether the user may read each. Those that belong to the tables $1
+// are left out.
 const allSequencesSQL = `
 SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
 	pg_catalog.has_schema_privilege(n.oid, 'USAGE') AND pg_catalog.has_sequence_privilege(c.oid, 'SELECT')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND ` + ofUsers + `
-	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'
-		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass)
+	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = c.oid
+		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND (d.deptype = 'e'
+			OR d.deptype IN ('a', 'i') AND d.refobjid = ANY ($1::oid[])))
 ORDER BY n.nspname, c.relname`
 
 // sequencesAtOnce is the number of sequences that one statement reads, each of which takes a lock.
 const sequencesAtOnce = 100
 
 // addPositions adds statements that set the positions of all sequences.
-func (db *DB) addPositions(ctx context.Context, schema *source.Schema) error {
-	found, err := db.session.query(ctx, 2, allSequencesSQL)
+func (db *DB) addPositions(ctx context.Context, schema *source.Schema, w *without) error {
+	found, err := db.session.query(ctx, 2, allSequencesSQL, sqltext.Array(w.oids))
 	if err != nil {
 		return db.session.failed(ctx, readingSchema, err)
 	}
@@ -251,8 +268,9 @@ ORDER BY n.nspname, c.relname`
 
 // addRefreshes adds statements that fill the materialized views that have rows, in the order in which they are made: a
 // view is made after those that it reads.
-func (db *DB) addRefreshes(ctx context.Context, schema *source.Schema) error {
+func (db *DB) addRefreshes(ctx context.Context, schema *source.Schema, w *without) error {
 	populated, err := db.session.list(ctx, populatedSQL)
+	populated = slices.DeleteFunc(populated, func(name string) bool { return slices.Contains(w.views, name) })
 	if err != nil || len(populated) == 0 {
 		return db.session.failed(ctx, readingSchema, err)
 	}

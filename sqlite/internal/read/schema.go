@@ -14,7 +14,7 @@ var _ source.Schemer = (*DB)(nil)
 // Schema returns what a database file has beside its tables: views, FTS5 tables whose content is a view, the settings
 // of FTS5 tables, triggers, and the numbers that programs keep in the header of the file. All of it follows the rows.
 // SQLite has no rights. A load that has not ended is in Lacks.
-func (db *DB) Schema(ctx context.Context, _ source.SchemaConfig) (_ *source.Schema, err error) {
+func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (_ *source.Schema, err error) {
 	defer db.catch(&err)
 	s := &source.Schema{Dialect: source.SQLite}
 	if s.Lacks, err = db.omittedVirtuals(ctx, true); err != nil {
@@ -25,12 +25,17 @@ func (db *DB) Schema(ctx context.Context, _ source.SchemaConfig) (_ *source.Sche
 	} else if unended != "" {
 		s.Lacks = append(s.Lacks, "a load that has not ended (the table "+unended+")")
 	}
+	views, triggers, err := db.viewsAndTriggers(ctx, config.Without, s)
+	if err != nil {
+		return nil, err
+	}
 	size := 0
 	for _, part := range []func(context.Context) ([]string, error){
-		func(ctx context.Context) ([]string, error) { return db.texts(ctx, viewsSQL) },
+		func(context.Context) ([]string, error) { return views, nil },
 		db.textIndexesOfViews,
 		db.settingsOfTexts,
-		func(ctx context.Context) ([]string, error) { return db.texts(ctx, triggersSQL) },
+		func(context.Context) ([]string, error) { return triggers, nil },
+		func(ctx context.Context) ([]string, error) { return db.texts(ctx, numbersSQL) },
 	} {
 		all, err := part(ctx)
 		if err != nil {
@@ -46,14 +51,10 @@ func (db *DB) Schema(ctx context.Context, _ source.SchemaConfig) (_ *source.Sche
 	return s, nil
 }
 
-// viewsSQL and triggersSQL return statements in the order in which they were run.
-const (
-	viewsSQL    = "SELECT sql FROM main.sqlite_schema WHERE type = 'view' ORDER BY rowid"
-	triggersSQL = `
-SELECT * FROM (SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY rowid)
-UNION ALL SELECT 'PRAGMA user_version = ' || user_version FROM pragma_user_version WHERE user_version <> 0
+// numbersSQL returns statements that set the numbers in the header.
+const numbersSQL = `
+SELECT 'PRAGMA user_version = ' || user_version FROM pragma_user_version WHERE user_version <> 0
 UNION ALL SELECT 'PRAGMA application_id = ' || application_id FROM pragma_application_id WHERE application_id <> 0`
-)
 
 // viewNamed returns the name of a view as the database writes it, or "".
 func (db *DB) viewNamed(ctx context.Context, name string) (string, error) {
