@@ -19,6 +19,7 @@ import (
 	"culvert/cmd/culvert/internal/demo"
 	"culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/load"
 	"culvert/cmd/culvert/internal/logs"
@@ -30,7 +31,8 @@ import (
 
 // reports are the objects that commands print with --json.
 var reports = map[string]any{
-	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
+	"job check": jobfile.CheckReport{},
+	"keygen":    keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 	"export": export.Report{}, "export --dry-run": export.PlanReport{},
 	"export --workers": export.Event{}, "export --queue": export.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},

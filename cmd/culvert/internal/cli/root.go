@@ -14,6 +14,7 @@ import (
 	"culvert/cmd/culvert/internal/demo"
 	"culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/load"
 	"culvert/cmd/culvert/internal/logs"
@@ -52,6 +53,7 @@ func newRoot(a *command.App) *cobra.Command {
 		load.New(a),
 		load.NewCopy(a),
 		masks.New(a),
+		jobfile.New(a),
 		jobs.NewWorker(a),
 		jobs.New(a),
 		jobs.NewSnapshot(a),

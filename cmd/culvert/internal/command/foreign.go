@@ -21,9 +21,9 @@ var foreignFlags = []struct {
 	hint         string
 }{
 	{
-		[]string{"exclude", "exclude-table"},
+		[]string{"exclude-table"},
 		[]string{"export", "copy"},
-		"name the tables that are wanted, in place of --all",
+		"leave tables out by patterns: --exclude PATTERN, or only their rows: --exclude-rows PATTERN",
 	},
 	{
 		[]string{"no-data"},

@@ -18,10 +18,12 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/masking"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/internal/tablechoice"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -34,6 +36,8 @@ type options struct {
 	argument.PlaceFlags
 	jobs.Layout
 	shared    workerFlags
+	choice    jobfile.ChoiceFlags
+	job       *jobfile.File // or nil
 	from      database.Flags
 	masks     masking.Flags
 	plaintext bool
@@ -62,7 +66,10 @@ func New(a *command.App) *cobra.Command {
 	o := &options{}
 	cmd := help.Command("export")
 	o.given = cmd.Flags().Changed
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if args, err = o.applyJob(cmd, args); err != nil {
+			return err
+		}
 		if o.dryRun {
 			r := &PlanReport{}
 			err := dryRun(cmd.Context(), a, r, o, args)
@@ -79,6 +86,7 @@ func New(a *command.App) *cobra.Command {
 	o.Layout.Add(cmd)
 	o.from.Add(cmd)
 	o.masks.Add(cmd)
+	o.choice.Add(cmd, "export", true)
 	o.shared.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.plaintext, "no-encrypt", false, "do not encrypt")
@@ -113,10 +121,11 @@ type request struct {
 	options *options
 	plan    *export.Plan // the recipients are missing at first
 	db      database.Database
-	names   []string // of tables; empty if the database is to say, or for a query
-	defined []string // tables of which only the definitions are exported
-	masked  []string // tables of which it is known what is masked
-	inputs  []string // files that must not be overwritten
+	names   []string            // of tables; empty if the database is to say, or for a query
+	defined []string            // tables of which only the definitions are exported
+	masked  []string            // tables of which it is known what is masked
+	chosen  *tablechoice.Result // or nil, if no rules are given
+	inputs  []string            // files that must not be overwritten
 
 	late takenSchema // if the schema was read beside the rows
 }
@@ -149,6 +158,9 @@ func run(
 	ctx context.Context, a *command.App, w *command.Work, r *Report, o *options, args []string) (err error,
 ) {
 	e, err := o.request(a, args)
+	if err == nil {
+		err = e.expandOutput(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -269,7 +281,7 @@ func watch(w *command.Work) *export.Progress {
 
 // several reports whether the tables go into a directory: in one file each, or in parts.
 func (o *options) several(names []string) bool {
-	return len(names) > 1 || o.listed() || o.parted()
+	return len(names) > 1 || o.listed() || o.parted() || o.choice.Given()
 }
 
 // parted reports whether tables are written in parts.
@@ -287,6 +299,11 @@ func (o *options) checkTables(names []string) error {
 		return command.WithHint(command.Usagef("both a query and the table %q are given", names[0]), hint)
 	case o.query != "" && o.listed():
 		return command.WithHint(command.Usagef("both a query and --all or --schema are given"), hint)
+	case o.query != "" && o.choice.Given():
+		return command.Usagef("--include, --exclude and --exclude-rows are for tables, not for a query")
+	case selects && o.choice.Given():
+		return command.WithHint(command.Usagef("--columns, --where and --limit are for one table"),
+			"say in a job file which rows and columns of several tables are meant: culvert help jobs-file")
 	case o.query != "" && o.dryRun:
 		return command.Usagef("--dry-run is for tables, not for a query")
 	case o.query != "" && selects:

@@ -38,7 +38,10 @@ func (e *coordination) maskAlone(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	names, err := e.options.tableNames(ctx, src, e.names)
+	if err := e.choose(ctx, src, e.app); err != nil {
+		return e.db.Explain(err)
+	}
+	names, err := e.meantNames(ctx, src)
 	if err != nil {
 		return e.db.Explain(err)
 	}
@@ -56,6 +59,9 @@ func (e *coordination) maskedSettings(ctx context.Context, which jobs.Choice) (j
 // maskedTables returns the tables of a job. It refuses those of which it is not known what is masked, since they were
 // made meanwhile.
 func (e *coordination) maskedTables(ctx context.Context, src source.Source) ([]string, error) {
+	if err := e.choose(ctx, src, e.app); err != nil {
+		return nil, err
+	}
 	names, err := e.tableNames(ctx, src)
 	if err != nil || !e.options.masks.Given() {
 		return names, err

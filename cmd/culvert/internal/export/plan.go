@@ -41,7 +41,9 @@ type plannedTable struct {
 	Parts   int             `json:"parts,omitempty"` // files, if File is the directory of parts
 	Ranges  int             `json:"ranges,omitempty"`
 	Readers int             `json:"readers,omitempty"`
-	Reason  string          `json:"reason,omitempty"` // why only one reads
+	Reason  string          `json:"reason,omitempty"`  // why only one reads
+	Where   string          `json:"where,omitempty"`   // the condition that its rows meet
+	Defined bool            `json:"defined,omitempty"` // only the definition is exported
 	Error   string          `json:"error,omitempty"`
 
 	Masks []manifest.Mask `json:"masks,omitempty"`
@@ -56,6 +58,9 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 		return err
 	}
 	e, err := o.request(a, args)
+	if err == nil {
+		err = e.expandOutput(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,6 +93,7 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 		}
 		t := o.newPlannedTable(name, files[i], &estimate, err)
 		t.Masks = rulesOf(e.plan.Masks, name)
+		t.Where = e.plan.Choices[name].Selection.Where
 		r.Tables = append(r.Tables, t)
 	}
 	if failed > 0 {
@@ -128,6 +134,9 @@ func (o *options) newPlannedTable(name, file string, e *export.Estimate, err err
 	}
 	if t.Parts > 0 {
 		t.Ranges = 0
+	}
+	if e.Defined {
+		t.Defined, t.File, t.Rows, t.Bytes = true, "", 0, 0
 	}
 	switch {
 	case t.Parts > 0 && o.shared.Elsewhere():
@@ -187,7 +196,7 @@ func (r *PlanReport) Text() string {
 	var rows, bytes int64
 	for _, t := range r.Tables {
 		file := t.File
-		if r.several {
+		if r.several && file != "" {
 			file = filepath.Join(r.Output, file)
 		}
 		line(withoutTabs(t.Name), known(t.Rows, ui.Count), known(t.Bytes, ui.Bytes), withoutTabs(file),
@@ -201,6 +210,11 @@ func (r *PlanReport) Text() string {
 		}
 	}
 	b.WriteString(strings.Repeat("\n", min(1, r.masks())))
+	for _, t := range r.Tables {
+		if t.Where != "" {
+			fmt.Fprintf(&b, "\n%s WHERE %s\n", ui.Line(t.Name), ui.Line(t.Where))
+		}
+	}
 	fmt.Fprintf(&b, "\n%s", ui.Several(int64(len(r.Tables)), "table"))
 	b.WriteString(strings.TrimSuffix(", "+r.Schema.summary(), ", "))
 	if rows > 0 {
@@ -242,6 +256,8 @@ func (t *plannedTable) readBy() string {
 	switch {
 	case t.Error != "":
 		return "nobody: " + t.Error
+	case t.Defined:
+		return "nobody: only its definition"
 	case t.workers:
 		return "workers, " + ui.Several(int64(t.Parts), "part")
 	case t.Parts > 0:

@@ -65,7 +65,7 @@ func (e *request) readSchema(ctx context.Context, a *command.App, src source.Sou
 	if !e.options.all || e.options.dataOnly {
 		return e.plan.Omitted, nil
 	}
-	schema, err := source.SchemaOf(ctx, src, e.options.config())
+	schema, err := source.SchemaOf(ctx, src, e.schemaConfig())
 	return e.useSchema(a, src, schema, err)
 }
 
@@ -91,7 +91,7 @@ func (e *request) startSchema(ctx context.Context, a *command.App, src source.So
 	if _, can := src.(source.SchemaStarter); !can || !o.all || o.dataOnly || o.asks() {
 		return e.readSchema(ctx, a, src)
 	}
-	ownRows, finish, err := source.StartSchema(ctx, src, o.config())
+	ownRows, finish, err := source.StartSchema(ctx, src, e.schemaConfig())
 	var schema *source.Schema
 	if err == nil && !ownRows {
 		e.plan.FinishSchema = func(ctx context.Context) (*source.Schema, []string, error) {
@@ -123,6 +123,7 @@ func (e *request) takeSchema(schema *source.Schema, err error) (taken takenSchem
 	none, is := errors.AsType[*source.NoSchemaError](err)
 	switch {
 	case err == nil:
+		schema.Lacks = e.leftOut(schema.Lacks)
 		e.plan.Schema = schema
 		return takenSchema{omitted: schema.Lacks}, nil
 	case !is:
@@ -175,4 +176,21 @@ func (e *request) readNeeds(ctx context.Context, src source.Source, names []stri
 	e.plan.Schema = needs
 	e.plan.Omitted = needs.WithoutMade(e.plan.Omitted)
 	return needs.Lacks, nil
+}
+
+// schema returns the schema of the whole database, if it goes along, or what the tables need. If it cannot, the plan
+// says why.
+func (e *coordination) schema(ctx context.Context, src source.Source) (*source.Schema, error) {
+	err := e.choose(ctx, src, e.app)
+	if err == nil {
+		_, err = e.readSchema(ctx, e.app, src)
+	}
+	if err != nil || e.plan.Schema != nil {
+		return e.plan.Schema, err
+	}
+	names, err := e.tableNames(ctx, src)
+	if err == nil {
+		_, err = e.readNeeds(ctx, src, names)
+	}
+	return e.plan.Schema, err
 }

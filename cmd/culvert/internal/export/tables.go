@@ -1,12 +1,12 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	"culvert/cmd/culvert/internal/argument"
@@ -71,11 +71,14 @@ func (e *request) lookUp(
 	if _, ok := src.(source.Parter); !ok && o.parted() {
 		return nil, command.WithHint(command.Usagef("this source cannot be read in parts"), "leave out --part-size")
 	}
-	if e.plan.Omitted, err = o.omitted(ctx, src); err == nil {
+	if err = e.choose(ctx, src, a); err == nil {
+		e.plan.Omitted, err = e.omitted(ctx, src)
+	}
+	if err == nil {
 		omitted, err = schema(ctx, a, src)
 	}
 	if err == nil && e.plan.Schema != nil && e.plan.Schema.OwnRows {
-		e.plan.Omitted, err = o.omitted(ctx, src)
+		e.plan.Omitted, err = e.omitted(ctx, src)
 	}
 	switch { // which tables there are depends on the schema
 	case err != nil:
@@ -296,7 +299,7 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 		Parts: len(t.Parts), Sum: t.Sum.String(), Readers: t.Readers, Reason: reasonOf(t.Stats),
 		Outside: t.Outside, Untold: t.Untold,
 	}
-	if t.Parts[0].File == t.File {
+	if len(t.Parts) > 0 && t.Parts[0].File == t.File {
 		r.Parts, r.SHA256 = 0, t.Parts[0].SHA256
 	}
 	return r
@@ -318,18 +321,6 @@ func (e *request) listTables(ctx context.Context, src source.Source) ([]string, 
 }
 
 var errNoTables = errors.New("there are no tables to export")
-
-// tableNames returns the tables of which rows are exported, with those that the schema has beside the others.
-func (e *request) tableNames(ctx context.Context, src source.Source) ([]string, error) {
-	names, err := e.options.tableNames(ctx, src, e.names)
-	if s := e.plan.Schema; s != nil && len(s.Staged) > 0 && (err == nil || errors.Is(err, errNoTables)) {
-		for _, one := range s.Staged {
-			names = append(names, one.Table)
-		}
-		return names, nil
-	}
-	return names, err
-}
 
 // tableNames returns the tables that are named, or those that the database has.
 func (o *options) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
@@ -387,13 +378,11 @@ func (o *options) directory(ctx context.Context, src source.Source) (string, err
 	case len(o.schemas) == 1:
 		name = o.schemas[0]
 	default:
-		description, err := source.Describe(ctx, src)
+		of, err := nameOfDatabase(ctx, src)
 		if err != nil {
 			return "", err
 		}
-		if base := filepath.Base(description.Database); description.Database != "" {
-			name = strings.TrimSuffix(base, filepath.Ext(base))
-		}
+		name = cmp.Or(of, name)
 	}
 	return manifest.FileNames([]string{name}, "")[0], nil
 }

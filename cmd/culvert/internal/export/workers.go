@@ -96,6 +96,9 @@ func (o *options) sizeOfParts() int64 {
 func (o *options) checkShared() error {
 	f := &o.shared
 	switch {
+	case f.given() && o.choice.Given() && f.resumes():
+		return command.WithHint(command.Usagef("--resume cannot go on with tables that patterns choose: they may have "+
+			"changed"), "begin again: --force")
 	case o.ordered && f.given():
 		return command.WithHint(command.Usagef("--ordered is for one connection, not for several workers"),
 			"leave out --workers, --queue and --resume")
@@ -163,20 +166,6 @@ func (e *request) share(
 		err = l.Explain(err) // a manifest
 	}
 	return err
-}
-
-// schema returns the schema of the whole database, if it goes along, or what the tables need. If it cannot, the plan
-// says why.
-func (e *coordination) schema(ctx context.Context, src source.Source) (*source.Schema, error) {
-	_, err := e.readSchema(ctx, e.app, src)
-	if err != nil || e.plan.Schema != nil {
-		return e.plan.Schema, err
-	}
-	names, err := e.options.tableNames(ctx, src, e.names)
-	if err == nil {
-		_, err = e.readNeeds(ctx, src, names)
-	}
-	return e.plan.Schema, err
 }
 
 // coordinate exports the tables. The manifest is nil if the export has failed.
@@ -295,7 +284,7 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		Tables: e.maskedTables,
 		Schema: e.schema,
 		Omitted: func(ctx context.Context, src source.Source) ([]string, error) {
-			omitted, err := e.options.omitted(ctx, src)
+			omitted, err := e.omitted(ctx, src)
 			return append(e.plan.Schema.WithoutMade(omitted), e.plan.Omitted...), err
 		},
 		MaxSessions: e.flags().maxConnections, Resume: e.flags().resumes(),

@@ -57,7 +57,7 @@ type Table struct {
 	Columns Columns `yaml:"columns" doc:"Which columns."`
 
 	Follow     *bool       `yaml:"follow" doc:"If false, conditions on other tables do not restrict this one."`
-	Cut        []string    `yaml:"cut" doc:"Columns whose foreign keys are not followed, nor part of the result."`
+	Cut        []string    `yaml:"cut" doc:"Columns whose foreign keys are not followed."`
 	References []Reference `yaml:"references" doc:"Foreign keys that the database does not have."`
 }
 

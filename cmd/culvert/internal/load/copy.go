@@ -12,8 +12,10 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/cmd/culvert/internal/masking"
 	"culvert/export"
+	"culvert/internal/tablechoice"
 	"culvert/load"
 	"culvert/sink"
 	"culvert/source"
@@ -25,6 +27,7 @@ type copyOptions struct {
 	tableFlags
 	from          database.Flags
 	masks         masking.Flags
+	choice        jobfile.ChoiceFlags
 	all, noVerify bool
 	schemaOnly    bool
 	largeObjects  bool
@@ -36,6 +39,10 @@ func NewCopy(a *command.App) *cobra.Command {
 	cmd := help.Command("copy")
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		args, err := o.applyJob(cmd, args)
+		if err != nil {
+			return err
+		}
 		c := &copying{work: work{a: a, r: &Report{}}, o: o}
 		if o.dryRun {
 			r := &PlanReport{json: o.JSON}
@@ -72,6 +79,7 @@ func NewCopy(a *command.App) *cobra.Command {
 	o.from.AddFor(cmd, "SOURCE")
 	o.tableFlags.add(cmd)
 	o.masks.Add(cmd)
+	o.choice.Add(cmd, "copy", true)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "copy all tables")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "with --all, make the whole database without its rows")
@@ -95,7 +103,8 @@ type copying struct {
 	dst     sink.Sink // db, opened
 	twin    sink.Sink // of the source, to compare tables; nil if the databases are of different systems
 	targets []target
-	schema  *source.Schema // of the whole database, if that is copied
+	schema  *source.Schema      // of the whole database, if that is copied
+	chosen  *tablechoice.Result // or nil, if no rules are given
 }
 
 const copyUsage = "usage: culvert copy SOURCE TABLE... DEST, or culvert copy SOURCE --all DEST"
@@ -212,14 +221,24 @@ func (c *copying) list(ctx context.Context) error {
 	if !is {
 		return command.Usagef("this source cannot list its tables: name them")
 	}
+	names, err := lister.Tables(ctx, "")
+	if err == nil {
+		_, err = c.choose(ctx, names)
+	}
+	if err != nil {
+		return err
+	}
 	omitted, err := source.Omitted(ctx, c.src, "")
 	if err != nil {
 		return err
 	}
+	omitted = c.leftOut(omitted)
 	if err := c.readSchema(ctx, &omitted); err != nil {
 		return err
 	}
-	names, err := lister.Tables(ctx, "") // which depend on the schema
+	if names, err = lister.Tables(ctx, ""); err == nil { // which depend on the schema
+		names, err = c.choose(ctx, names)
+	}
 	if err != nil {
 		return err
 	}
@@ -258,6 +277,9 @@ func (c *copying) list(ctx context.Context) error {
 
 // nameTargets gives the tables that were named the names that they have in the other database.
 func (c *copying) nameTargets(ctx context.Context) (err error) {
+	if err := c.chooseTargets(ctx); err != nil {
+		return err
+	}
 	for i := range c.targets {
 		if t := &c.targets[i]; !t.renamed && err == nil {
 			t.to, err = c.nameOf(ctx, t.from)

@@ -54,8 +54,8 @@ func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	all, err := f.loadTables(at, from, func() ([]load.Stats, error) {
 		return f.plan.Database(ctx, db, from, identify(from.Manifest))
 	})
-	f.reportDatabase(f.o.Jobs, all, len(from.Manifest.Tables), err)
 	s := from.Manifest.Schema
+	f.reportDatabase(f.o.Jobs, all, tablesOf(from.Manifest, !s.Tables), err)
 	f.leaveOut(s.Lacks, f.o.JSON)
 	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, all, err)
 	return withRestoreHints(err, len(all) > 0)
@@ -152,7 +152,7 @@ func (p *preview) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	}
 	for i := range from.Manifest.Tables {
 		t := &from.Manifest.Tables[i]
-		if t.Error != "" {
+		if t.Error != "" || t.IsDefined() {
 			continue
 		}
 		p.r.Tables = append(p.r.Tables, PlannedTable{
@@ -178,7 +178,7 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 		}
 		return nil
 	}
-	schema, err := source.SchemaOf(ctx, c.src, source.SchemaConfig{LargeObjects: c.o.largeObjects})
+	schema, err := source.SchemaOf(ctx, c.src, c.schemaConfig())
 	if none, is := errors.AsType[*source.NoSchemaError](err); is && !c.o.schemaOnly && !c.o.largeObjects {
 		*omitted = append(*omitted, "the schema: "+command.Plain(none))
 		return nil
@@ -192,7 +192,7 @@ func (c *copying) readSchema(ctx context.Context, omitted *[]string) error {
 	if schema.OwnRows {
 		source.Separate(c.src)
 	}
-	c.schema, c.o.isWhole, *omitted = schema, true, schema.Lacks
+	c.schema, c.o.isWhole, *omitted = schema, true, c.leftOut(schema.Lacks)
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/format"
@@ -28,6 +29,7 @@ type options struct {
 	tableFlags
 	author argument.AuthorFlags
 	to     database.Flags
+	choice jobfile.ChoiceFlags
 
 	verify         bool
 	schemaOnly     bool
@@ -44,6 +46,10 @@ func New(a *command.App) *cobra.Command {
 	o.flags = cmd.Flags()
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		args, err := o.applyJob(cmd, args)
+		if err != nil {
+			return err
+		}
 		l := &loading{work: work{a: a, r: &Report{}}, o: o}
 		if o.dryRun {
 			r := &PlanReport{json: o.JSON}
@@ -64,6 +70,7 @@ func New(a *command.App) *cobra.Command {
 	o.author.Add(cmd, "load")
 	o.to.AddFor(cmd, "DEST")
 	o.tableFlags.add(cmd)
+	o.choice.Add(cmd, "load", false)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.verify, "verify", false, "read the rows back, and compare their sum before they are committed")
 	flags.Var((*command.NotEmpty)(&o.ledger), "ledger",
@@ -236,6 +243,9 @@ func (l *loading) directory(
 	if err := l.trust(ctx, from.Manifest); err != nil {
 		return err
 	}
+	if err := l.chooseTables(from.Manifest); err != nil {
+		return err
+	}
 	several := len(l.tables) > 1 || len(l.tables) == 0 && len(from.Manifest.Tables) > 1
 	if several && (l.o.columns != nil || l.o.renames != nil) {
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "load it by itself")
@@ -303,10 +313,24 @@ func (f *filling) directory(
 	})
 	wanted := len(f.tables)
 	if wanted == 0 {
-		wanted = len(from.Manifest.Tables)
+		wanted = tablesOf(from.Manifest, f.plan.Create)
 	}
 	reportTables(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
 	return f.goesOn(err, all, from.Manifest)
+}
+
+// tablesOf returns how many tables of an export are loaded if none is named: those without rows only if they are made.
+func tablesOf(m *manifest.Manifest, make bool) int {
+	withRows := 0
+	for i := range m.Tables {
+		if !m.Tables[i].IsDefined() {
+			withRows++
+		}
+	}
+	if make || withRows == 0 {
+		return len(m.Tables)
+	}
+	return withRows
 }
 
 // loadTables loads tables of an export, shows the progress meanwhile, and explains the error of each.

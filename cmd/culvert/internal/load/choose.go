@@ -1,0 +1,159 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/jobfile"
+	"culvert/internal/tablechoice"
+	"culvert/manifest"
+	"culvert/source"
+)
+
+// applyJob sets what the job file says and the command line does not, and returns the arguments with its SOURCE and
+// DEST.
+func (o *copyOptions) applyJob(cmd *cobra.Command, args []string) ([]string, error) {
+	file, err := o.choice.File(cmd)
+	if err != nil || file == nil {
+		return args, err
+	}
+	named := len(args) > 0
+	if args, err = file.Source(cmd, args); err != nil || named {
+		return args, err
+	}
+	o.all = true
+	return withDest(file, o.choice.Name(), args)
+}
+
+// withDest adds the DEST of a job file to arguments.
+func withDest(file *jobfile.File, name string, args []string) ([]string, error) {
+	if file.To == "" {
+		return args, nil
+	}
+	to, err := file.Expand(name, time.Now(), func() (string, error) {
+		return "", command.Usagef("%s: {database} is for the output of an export", name)
+	})
+	return append(args, to), err
+}
+
+// choose returns those of some tables that the rules mean, if any are given, and has the plan know what of them.
+func (c *copying) choose(ctx context.Context, names []string) ([]string, error) {
+	if !c.o.choice.Given() {
+		return names, nil
+	}
+	rules, err := c.o.choice.Rules()
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := rules.Choose(ctx, c.src, names)
+	if err != nil {
+		return nil, jobfile.Explain(err)
+	}
+	if len(chosen.Names) == 0 {
+		return nil, errors.New("no table is left to copy")
+	}
+	if c.chosen == nil && !c.o.JSON {
+		for _, pattern := range chosen.Unmatched {
+			c.a.Console.Warn(fmt.Sprintf("no table matches %q", pattern))
+		}
+	}
+	c.chosen, c.plan.Choices = chosen, chosen.Choices
+	return chosen.Names, nil
+}
+
+// chooseTargets leaves out the tables that are named and that the rules leave out.
+func (c *copying) chooseTargets(ctx context.Context) error {
+	names := make([]string, len(c.targets))
+	for i, t := range c.targets {
+		names[i] = t.from
+	}
+	names, err := c.choose(ctx, names)
+	c.targets = slices.DeleteFunc(c.targets, func(t target) bool { return !slices.Contains(names, t.from) })
+	if err == nil && c.chosen != nil {
+		c.leaveOut(c.chosen.LeftOut, c.o.JSON)
+	}
+	return err
+}
+
+// schemaConfig says what belongs to the schema.
+func (c *copying) schemaConfig() source.SchemaConfig {
+	config := source.SchemaConfig{LargeObjects: c.o.largeObjects}
+	if c.chosen != nil {
+		config.Without, config.WithoutKeys = c.chosen.Without()
+	}
+	return config
+}
+
+// leftOut adds the foreign keys that are left out.
+func (c *copying) leftOut(omitted []string) []string {
+	if c.chosen == nil {
+		return omitted
+	}
+	return append(slices.Clip(omitted), c.chosen.LeftOut...)
+}
+
+// applyJob sets what the job file says and the command line does not, and returns the arguments with its DIR and DEST.
+func (o *options) applyJob(cmd *cobra.Command, args []string) ([]string, error) {
+	file, err := o.choice.File(cmd)
+	switch {
+	case err != nil || file == nil || len(args) > 0:
+		return args, err
+	case file.From == "":
+		return args, jobfile.Hinted(&jobfile.Error{
+			File: o.choice.Name(), Text: "it does not say what is loaded",
+			Hint: "add: from: DIR",
+		})
+	case o.to.File != "":
+		return []string{file.From}, nil
+	}
+	return withDest(file, o.choice.Name(), []string{file.From})
+}
+
+// chooseTables has only those tables of an export loaded that the rules mean, if any are given: as if they were named.
+func (l *loading) chooseTables(m *manifest.Manifest) error {
+	if !l.o.choice.Given() {
+		return nil
+	}
+	rules, err := l.o.choice.Rules()
+	if err != nil {
+		return err
+	}
+	var names [][]string
+	var chosen []target
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		name := []string{"main", t.Name}
+		if d := t.Definition; d != nil {
+			name[1] = d.Name
+			if d.Schema != "" {
+				name[0] = d.Schema
+			}
+		}
+		names = append(names, name)
+		at := slices.IndexFunc(l.tables, func(one target) bool { return one.from == t.Name })
+		if len(l.tables) > 0 && at < 0 || len(rules.Include) > 0 && !rules.Include.Match(name...) ||
+			rules.Exclude.Match(name...) || at < 0 && t.IsDefined() && !l.o.create {
+			continue
+		}
+		one := target{from: t.Name, to: t.Name}
+		if at >= 0 {
+			one = l.tables[at]
+		}
+		chosen = append(chosen, one)
+	}
+	unmatched := slices.Concat(rules.Include, rules.Exclude).Unmatched(names)
+	if len(unmatched) > 0 && !rules.Optional {
+		return jobfile.Explain(tablechoice.Unmatched(unmatched[0], names))
+	}
+	if len(chosen) == 0 {
+		return errors.New("no table is left to load")
+	}
+	l.tables = chosen
+	return nil
+}
