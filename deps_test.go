@@ -26,7 +26,8 @@ const (
 var floors = [][]string{
 	{
 		"bytebuf", "internal/crc", "internal/disk", "internal/fingerprint", "internal/grace", "internal/lazyregexp",
-		"internal/namepattern", "internal/ordered", "internal/publish", "internal/recent", "internal/readahead", "internal/rowsum",
+		"internal/namepattern", "internal/ordered", "internal/publish", "internal/recent", "internal/readahead",
+		"internal/rowsum",
 		"internal/strictio",
 	},
 	{"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile", "internal/typename"},

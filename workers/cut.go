@@ -121,7 +121,8 @@ func (o *operation) planTable(ctx context.Context, table int) error {
 	}
 	outline, err := o.c.Output.Plan.Outline(ctx, o.src, name)
 	note := tableNote{
-		Run: o.note.Run, Snapshot: o.note.Description.Snapshot, Part: source.Part{Table: name, Columns: outline.Columns},
+		Run: o.note.Run, Snapshot: o.note.Description.Snapshot,
+		Part:       source.Part{Table: name, Columns: outline.Columns},
 		Definition: outline.Definition,
 	}
 	if outline.Outside {
