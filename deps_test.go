@@ -56,6 +56,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
 	{"internal/canonical", "source", "it is about the types of a source"},
+	{"sink", "internal/canonical", "what it reads back is compared with the rows of another system"},
 	{"sink", "source", "a sink takes the batches of a source"},
 	{"sink", "format", "a sink names the format of the text that it takes"},
 	{"manifest", "source", "a manifest says of tables and parts what the source says of them"},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"culvert/format"
+	"culvert/internal/canonical"
 	"culvert/manifest"
 	"culvert/mask"
 	"culvert/source"
@@ -181,12 +182,11 @@ func logicalOf(t *manifest.Table) []source.Type {
 // asPrinted says which columns may be the reason why another system has other values: those whose values have no text
 // that is the same in all systems.
 func asPrinted(t *manifest.Table) string {
-	var names []string
-	for _, c := range t.Columns {
-		if class := c.Logical.Class; class == source.UnknownClass || class == source.IntervalClass || c.Logical.List {
-			names = append(names, fmt.Sprintf("%q (%s)", c.Name, cmp.Or(c.Type, c.Logical.String())))
-		}
+	columns := make([]source.Column, len(t.Columns))
+	for i := range t.Columns {
+		columns[i] = t.Columns[i].Column()
 	}
+	names := canonical.AsPrinted(columns)
 	if len(names) == 0 {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"culvert/format"
-	"culvert/internal/rowsum"
+	"culvert/internal/canonical"
 	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
@@ -35,14 +35,15 @@ type block struct {
 	batches []*source.Batch // of the text, if its rows are decoded; or of a source
 	out     []byte          // for a loader of text
 
-	memory []byte // of text
-	output []byte // of out, if it is not text
-	spare  []*source.Batch
+	memory  []byte // of text
+	output  []byte // of out, if it is not text
+	scratch []byte // for lines that are only summed up
+	spare   []*source.Batch
 
 	rows, lines int64 // of out, or rows of the batches
 	row, line   int64 // of the file that come before
-	sum         rowsum.Adder
-	loaded      rowsum.Adder // as in figures
+	sum         canonical.Adder
+	loaded      canonical.Adder // as in figures
 	summed      bool
 	bytes       int64 // of the text, once it is made into rows
 	large       bool
@@ -62,7 +63,7 @@ func (b *block) free() {
 	if cap(b.output) > keptSize {
 		b.output = nil
 	}
-	b.text, b.out = nil, nil
+	b.text, b.out, b.scratch = nil, nil, nil
 	idle.Put(b)
 }
 
@@ -78,8 +79,8 @@ func (b *block) reset() {
 	b.empty()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
 	b.bytes, b.large = 0, false
-	b.sum.Reset()
-	b.loaded.Reset()
+	b.sum.Reset(nil)
+	b.loaded.Reset(nil)
 }
 
 // batch adds a batch to the block.
@@ -141,6 +142,7 @@ type preparer struct {
 	encoder format.Encoder     // for a table of text
 	lines   format.LineEncoder // the same, or nil if it is not that of CSV; without encoder, only for the sum
 	masker  *mask.Masker       // or nil
+	values  values
 
 	headerLines int64          // before the first row
 	table       sink.TextTable // or nil
@@ -157,7 +159,7 @@ func (p *preparer) prepare(b *block) {
 	}
 	if p.asIs && p.table.KeepsText(b.text) {
 		b.out = b.text
-		b.loaded.Sum = b.sum.Sum
+		b.loaded.Text, b.loaded.Canonical = b.sum.Text, b.sum.Canonical
 		return
 	}
 	if p.from != nil {
@@ -263,6 +265,7 @@ func shifted(err error, rows int64) error {
 // take makes text of a batch if the loaders take text. It is summed up if it is CSV and its sum is not known, or if
 // only its sum is wanted.
 func (p *preparer) take(b *block, batch *source.Batch) (err error) {
+	read := batch
 	if p.fitter != nil {
 		if batch, err = p.fitter.Fit(batch); err != nil && p.from == nil {
 			err = shifted(err, b.rows)
@@ -274,19 +277,25 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	if p.from == nil {
 		b.rows += int64(batch.Rows())
 	}
-	sum := &b.sum
-	if p.csv || p.shows {
+	sum, known := &b.sum, p.csv || p.shows
+	if !known && p.values.areRead() && (batch != read || p.lines == nil) {
+		if err := p.values.add(b, read); err != nil {
+			return err
+		}
+		known = true
+	}
+	if known {
 		sum = &b.loaded
 	}
 	if size := batch.TextSize(); size > keptSize && (p.encoder != nil || p.lines != nil) {
 		b.output = slices.Grow(b.output, size+blockSize) // otherwise append would copy it again and again as it grows
 	}
 	switch {
-	case p.encoder == nil && p.lines == nil:
+	case p.encoder == nil && (p.lines == nil || known && !p.loaded):
 	case p.encoder == nil:
 		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
 		b.output, b.summed = b.output[:0], true
-	case p.lines == nil || (p.csv || p.shows) && !p.loaded:
+	case p.lines == nil || known && !p.loaded:
 		b.output, err = p.encoder.AppendRows(b.output, batch)
 	default:
 		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
@@ -306,7 +315,7 @@ func (b *block) finish() {
 }
 
 // addLines adds the rows of CSV to a sum. It returns their number and the number of their lines.
-func addLines(sum *rowsum.Adder, text []byte) (rows, lines int64) {
+func addLines(sum format.Lines, text []byte) (rows, lines int64) {
 	const quote = '"'
 	start, quoted := 0, false
 	for at := 0; at < len(text); {

@@ -55,6 +55,7 @@ func (p *Plan) copy(
 		return Stats{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
+	j.across = p.isAcross(e.dst, j)
 	if err := ready(all, j); err != nil {
 		return Stats{}, err
 	}

@@ -151,6 +151,7 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 		j.missing = err
 		jobs = append(jobs, j)
 		if j.columns != nil {
+			jobs[len(jobs)-1].across = p.isAcross(dst, &j.job)
 			columns = append(columns, j.columns.names...)
 		}
 	}

@@ -26,6 +26,7 @@ type figures struct {
 	rows, text int64
 	sum        Sum
 	loaded     Sum // of what was loaded of the text: without other columns, and as the table writes it
+	values     Sum // of the values, if the table is of another system
 	summed     bool
 }
 
@@ -34,6 +35,7 @@ func (f *figures) add(other figures) {
 	f.text += other.text
 	f.sum.Add(other.sum)
 	f.loaded.Add(other.loaded)
+	f.values.Add(other.values)
 	f.summed = f.summed || other.summed
 }
 
@@ -149,7 +151,7 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 		line += b.lines
 		moved = moved || b.moved
 		b.moved = moved
-		of := figures{b.rows, b.size(), b.sum.Sum, b.loaded.Sum, b.summed}
+		of := figures{b.rows, b.size(), b.sum.Text, b.loaded.Text, pl.prepare.valuesOf(b), b.summed}
 		total.add(of)
 		pl.count(of.rows, of.text)
 		select {
@@ -171,6 +173,7 @@ func (pl *pipeline) get() *ordered.Item[*block] {
 	item := pl.queue.Get()
 	if item != nil {
 		item.Value.reset()
+		pl.prepare.values.begin(item.Value)
 	}
 	return item
 }

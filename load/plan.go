@@ -58,8 +58,9 @@ type Plan struct {
 	Rename map[string]string
 
 	// ReadBack has the database read all rows back before they are committed, and compares their sum with that of the
-	// rows that were read. It is for rows that are printed as they were written, such as those that package export has
-	// read from a database of the same kind. Others, such as the number 1.0 in a column of type numeric(10,2), differ.
+	// rows that were read. In another system than that of the source, it is the canonical sum of package manifest, for
+	// the types that the source has. If it is not known what the values are, as of files of other programs, they must
+	// be printed as they were written: the number 1.0 in a column of type numeric(10,2) is not.
 	ReadBack bool
 
 	// Analyze updates the statistics of each table after it was committed, if the sink is a [sink.Analyzer].
@@ -117,13 +118,21 @@ type SumError struct {
 	Wanted, Found         Sum
 	WantedRows, FoundRows int64
 	Where                 string // "in the file" or "in the table"
+
+	// AsPrinted are the columns, with their types, whose values another system may print in other texts, although they
+	// are the same. Those of the other columns are not equal, or these are the reason.
+	AsPrinted []string
 }
 
 func (e *SumError) Error() string {
 	if e.WantedRows != e.FoundRows {
 		return fmt.Sprintf("load: there are %d rows %s instead of %d", e.FoundRows, e.Where, e.WantedRows)
 	}
-	return fmt.Sprintf("load: the rows %s have the sum %v instead of %v", e.Where, e.Found, e.Wanted)
+	text := fmt.Sprintf("load: the rows %s have the sum %v instead of %v", e.Where, e.Found, e.Wanted)
+	if len(e.AsPrinted) > 0 {
+		text += "; the values of " + strings.Join(e.AsPrinted, ", ") + " are compared as each system prints them"
+	}
+	return text
 }
 
 // MissingTableError reports that the sink has no table of a name. With [Plan.Create], it is made.

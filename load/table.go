@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"culvert/format"
+	"culvert/internal/canonical"
 	"culvert/internal/rowsum"
 	"culvert/manifest"
 	"culvert/mask"
@@ -37,6 +38,7 @@ type job struct {
 	create   *source.Definition // nil if the table must exist
 	grouped  bool               // it is filled with those to which it refers, and those that refer to it
 	exists   bool
+	across   bool         // what is read back are the values, since the sink is of another system
 	answer   *answer      // of the sink, which was asked about several tables at once; nil if it is to be asked
 	size     *source.Size // in the source of a copy; nil if it is not known
 	pieces   []piece
@@ -70,6 +72,9 @@ func (p *Plan) filling(j *job) sink.Filling {
 	f.Columns, f.Loaders = j.columns.names, p.wanted(j)
 	if f.From = j.system; f.From != "" {
 		f.Types = typesOf(j.columns.types)
+	}
+	if j.across {
+		f.Logical = logicalOf(j.columns.types)
 	}
 	if j.create != nil {
 		f.Create, f.Related = j.create, p.related
@@ -150,6 +155,11 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 	t.table = table
 	if err := t.prepare(); err != nil {
 		return stats, err
+	}
+	if j.across {
+		if err := t.sumValues(); err != nil {
+			return stats, err
+		}
 	}
 	stats.Skipped = len(j.pieces) - len(t.pieces)
 	for _, loader := range table.Loaders() {
@@ -298,6 +308,9 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 		}
 		sum = one.want.Sum
 	}
+	if err := t.knownValues(&one, &got); err != nil {
+		return err
+	}
 	t.mu.Lock()
 	t.total.add(got)
 	t.mu.Unlock()
@@ -339,13 +352,19 @@ func compare(one *piece, got figures) error {
 
 // readBack compares what the database has with what was loaded.
 func (t *filling) readBack(workers []*worker, want figures) error {
-	if !want.summed && want.rows > 0 {
+	if !want.summed && want.rows > 0 && want.values == (Sum{}) {
 		return errors.New("load: only rows that were loaded as CSV have a sum to compare what is read back with")
 	}
-	if t.prep.loaded && (t.prep.csv || t.prep.shows) {
+	switch {
+	case t.job.across:
+		want.sum = want.values
+	case t.prep.loaded && (t.prep.csv || t.prep.shows):
 		want.sum = want.loaded
 	}
 	found := SumError{Wanted: want.sum, WantedRows: want.rows, Where: "in the table"}
+	if t.job.across {
+		found.AsPrinted = canonical.AsPrinted(t.job.columns.types)
+	}
 	for _, w := range workers {
 		rows, sum, err := w.loader.Sum()
 		if err != nil {

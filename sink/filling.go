@@ -41,6 +41,10 @@ type Filling struct {
 	From  source.Dialect
 	Types []string
 
+	// Logical are the types of the values of the rows, whatever the table has for them, in the order of Columns. With
+	// them, [Loader.Sum] returns the canonical sum that package manifest describes, which is the same in all systems.
+	Logical []source.Type
+
 	// Existing is what becomes of the rows that the table has.
 	Existing Existing
 
@@ -108,7 +112,7 @@ func (f Filling) Check() error {
 		return errors.New("sink: the columns of the key by which rows are updated are not named")
 	case f.Conflict != Update && len(f.Key) > 0:
 		return errors.New("sink: a key is named, but no rows are to be updated by it")
-	case len(f.Types) > 0 && len(f.Types) != len(f.Columns):
+	case len(f.Types) > 0 && len(f.Types) != len(f.Columns), len(f.Logical) > 0 && len(f.Logical) != len(f.Columns):
 		return errors.New("sink: there are not as many types as columns")
 	}
 	return nil

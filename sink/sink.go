@@ -197,7 +197,8 @@ type Loader interface {
 	Flush() (rows int64, err error)
 
 	// Sum flushes, reads back the rows of this loader that are not committed, and returns their number and sum. An
-	// export of these rows has the same sum, if its columns are in the same order. Deferred triggers have changed them
+	// export of these rows has the same sum, if its columns are in the same order; with [Filling.Logical], an export of
+	// equal rows of another system has it as its canonical sum. Deferred triggers have changed them
 	// already, and constraints are not deferred after it. The database reads the whole table for it, with the rows that
 	// are not of this loader. With [Ignore] and [Update], the rows are those that were written, as the table has them,
 	// and those that Ignore drops, as they were sent; more rows can follow only when these are committed as a part. The

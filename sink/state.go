@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"culvert/format"
-	"culvert/internal/rowsum"
+	"culvert/internal/canonical"
 	"culvert/source"
 )
 
@@ -272,13 +272,17 @@ func (l *LoaderState) Close() (int64, error) {
 	return l.rows, err
 }
 
-// SumOf returns the number and the sum of the rows with which read calls its function, for [LoaderDriver.ReadBack].
-func SumOf(columns []source.Column, read func(use func(b *source.Batch) error) error) (rows int64, sum Sum, err error) {
+// SumOf returns the number and the sum of the rows with which read calls its function, for [LoaderDriver.ReadBack]. The
+// columns are those of the rows.
+func (f Filling) SumOf(
+	columns []source.Column, read func(use func(b *source.Batch) error) error,
+) (rows int64, sum Sum, err error) {
 	encoder, err := format.CSV{}.Encoder(columns)
 	if err != nil {
 		return 0, sum, err
 	}
-	var lines rowsum.Adder
+	var lines Lines
+	lines.Begin(f)
 	var text []byte
 	err = read(func(row *source.Batch) (err error) {
 		if text, err = encoder.AppendRows(text[:0], row); err == nil {
@@ -287,5 +291,27 @@ func SumOf(columns []source.Column, read func(use func(b *source.Batch) error) e
 		}
 		return err
 	})
-	return rows, lines.Sum, err
+	return rows, lines.Sum(), err
 }
+
+// Lines adds up the lines of CSV that a database prints of rows that were loaded.
+type Lines struct{ adder canonical.Adder }
+
+// Begin begins with no lines, of the rows of a filling.
+func (l *Lines) Begin(f Filling) {
+	var types *canonical.Types
+	if len(f.Logical) > 0 {
+		columns := make([]source.Column, len(f.Logical))
+		for i := range columns {
+			columns[i].Logical = f.Logical[i]
+		}
+		types = canonical.TypesOf(columns, "")
+	}
+	l.adder.Reset(types)
+}
+
+// Line adds a line, which includes its line feed.
+func (l *Lines) Line(line []byte) { l.adder.Line(line) }
+
+// Sum returns the sum that [Loader.Sum] says.
+func (l *Lines) Sum() Sum { return l.adder.Canonical }

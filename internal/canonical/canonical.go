@@ -12,6 +12,7 @@
 //	decimal          no zeros at the end of a fraction, and no exponent
 //	char(n)          n characters: padded with spaces
 //	bytes            \x and hexadecimal digits in lower case
+//	date             2026-01-02, also of 2026-1-2
 //	time, timestamp  hours, minutes and seconds, the fraction of a second without zeros at its end
 //	instant          the same in UTC, with +00; without a zone, it is in UTC already
 //	uuid             in lower case, with hyphens
@@ -28,6 +29,8 @@ package canonical
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"slices"
 
 	"culvert/internal/rowsum"
@@ -52,7 +55,7 @@ func TypesOf(columns []source.Column, printed source.Dialect) *Types {
 	t := &Types{}
 	for i, c := range columns {
 		if mayDiffer(c, printed) {
-			doubles := c.Logical.Bits == doubles.bits && printed != ""
+			doubles := c.Logical.Bits == doubles.bits && printed.Family() == source.MySQL
 			t.checked = append(t.checked, column{i, c.Logical, doubles && c.Logical.Class == source.FloatClass})
 		}
 	}
@@ -81,8 +84,10 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 		return false
 	}
 	switch l.Class {
-	case source.UnknownClass, source.StringClass, source.DateClass, source.IntervalClass, source.EnumClass:
+	case source.UnknownClass, source.StringClass, source.IntervalClass, source.EnumClass:
 		return false
+	case source.DateClass:
+		return printed == source.SQLite || printed == "" // others pad days, and months
 	case source.CharClass:
 		return l.Length > 0 && printed != source.PostgreSQL
 	case source.DecimalClass:
@@ -94,6 +99,17 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 	default:
 		return printed != source.PostgreSQL
 	}
+}
+
+// AsPrinted names the columns, with their types, whose values are their text, although systems print equal ones in
+// different texts.
+func AsPrinted(columns []source.Column) (names []string) {
+	for _, c := range columns {
+		if class := c.Logical.Class; class == source.UnknownClass || class == source.IntervalClass || c.Logical.List {
+			names = append(names, fmt.Sprintf("%q (%s)", c.Name, cmp.Or(c.Type, c.Logical.String())))
+		}
+	}
+	return names
 }
 
 // Adder adds up the text of rows and their canonical text. It is a [culvert/format.Lines]. It must be used by one

@@ -36,6 +36,7 @@ func TestTexts(t *testing.T) {
 		{"decimal", "1.5", []string{"1.500", "15e-1"}, []string{"1.5x", "1.5 ", "1.51"}},
 		{"decimal", "1" + strings.Repeat("0", 400), []string{"1e400", "1" + strings.Repeat("0", 400) + ".0"}, nil},
 		{"decimal", "0", []string{"-0", "-0.000", "0e5"}, nil},
+		{"float64", "-Infinity", []string{"-9.0e+999"}, []string{"-1e400", "-inf"}},
 		{"float64", "1e400", nil, []string{"Infinity", "1e308"}},
 		{
 			"float64", "0.1",
@@ -81,7 +82,12 @@ func TestTexts(t *testing.T) {
 		},
 		{"json", `"\u0000"`, nil, []string{`""`, `"\u0001"`, "\"\x00\""}},
 		{"list(decimal)", "{1.50}", nil, []string{"{1.5}"}},
-		{"date", "2026-01-02", nil, []string{"2026-1-2", "2026-01-02 00:00:00"}},
+		{
+			"date", "2026-01-02",
+			[]string{"2026-1-2"},
+			[]string{"2026-01-02 00:00:00", "26-01-02", "2026-1-32", "2026-1"},
+		},
+		{"date", "2026-02-29", nil, []string{"2026-2-29", "2026-3-1"}},
 		{"interval", "1 day", nil, []string{"24:00:00"}},
 	} {
 		logical := typeOf(t, test.logical)

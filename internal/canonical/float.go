@@ -32,6 +32,12 @@ func (f *floats) append(dst, text []byte) ([]byte, bool) {
 	case f.isPlain(text), string(text) == "NaN", string(text) == "Infinity", string(text) == "-Infinity":
 		return append(dst, text...), true
 	}
+	switch string(text) {
+	case "9.0e+999": // SQLite has no name for it
+		return append(dst, "Infinity"...), true
+	case "-9.0e+999":
+		return append(dst, "-Infinity"...), true
+	}
 	if _, ok := parseNumber(text); !ok {
 		return dst, false // the other texts of numbers are none to a database
 	}

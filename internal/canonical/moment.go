@@ -8,6 +8,29 @@ import (
 // maxSecond is the most digits that the fraction of a second has.
 const maxSecond = 6
 
+// appendDate appends a day, whose month and day may have one digit.
+func appendDate(dst, text []byte) ([]byte, bool) {
+	begin, rest := len(dst), text
+	for i := range 3 {
+		n := digits(rest)
+		if i == 0 && n != 4 || n < 1 || i > 0 && n > 2 {
+			return dst, false
+		}
+		if n == 1 {
+			dst = append(dst, '0')
+		}
+		dst, rest = append(dst, rest[:n]...), rest[n:]
+		if i == 2 {
+			break
+		}
+		if len(rest) == 0 || rest[0] != '-' {
+			return dst, false
+		}
+		dst, rest = append(dst, '-'), rest[1:]
+	}
+	return dst, len(rest) == 0 && isDay(dst[begin:])
+}
+
 // appendTime appends a time of day: hours, minutes, and seconds with their fraction.
 func appendTime(dst, text []byte) ([]byte, bool) {
 	dst, rest, ok := appendClock(dst, text)

@@ -47,6 +47,7 @@ var printed = []struct {
 	{"bytes", "bytea", func(r *rand.Rand) string {
 		return `\x` + strings.Repeat(oneOf(r, "00", "FF", "aB", "9c"), r.IntN(4))
 	}},
+	{"date", "date", func(r *rand.Rand) string { return strings.ReplaceAll(day(r), oneOf(r, "-0", "-1x"), "-") }},
 	{"time", "time", clock},
 	{"timestamp", "timestamp", func(r *rand.Rand) string { return day(r) + oneOf(r, " ", "T") + clock(r) }},
 	{"instant", "timestamptz", func(r *rand.Rand) string {

@@ -43,6 +43,8 @@ func (v *Values) canonical(t source.Type, text []byte) (canonical []byte, differ
 		out, ok = appendPadded(out, text, t.Length)
 	case t.Class == source.BytesClass:
 		out, ok = appendBytes(out, text)
+	case t.Class == source.DateClass:
+		out, ok = appendDate(out, text)
 	case t.Class == source.TimeClass:
 		out, ok = appendTime(out, text)
 	case t.Class == source.TimestampClass:

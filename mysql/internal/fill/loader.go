@@ -238,7 +238,7 @@ func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 	if !l.t.empty && !l.t.arrives() {
 		return 0, sum, fmt.Errorf("mysql: %s has other rows too: %w", l.t.target, errors.ErrUnsupported)
 	}
-	rows, sum, err = sink.SumOf(l.t.sourceColumns(), l.read)
+	rows, sum, err = l.t.SumOf(l.t.sourceColumns(), l.read)
 	return rows, sum, l.t.db.failed(l.t.ctx, "reading back "+l.t.target.String(), err)
 }
 

@@ -187,13 +187,14 @@ func (l *loader) sumMerged() (rows int64, sum sink.Sum, err error) {
 	}
 	ignored := l.merged.rows - l.merged.written
 	if ignored == 0 {
-		return written.rows, written.Sum, nil
+		return written.rows, written.Sum(), nil
 	}
 	kept, err := l.readBack("(" + l.keptSQL(list(l.t.columns), own) + ")")
 	if err != nil {
 		return 0, sum, err
 	}
 	// If another trigger has deleted rows that were written, they count as missing, and not as ignored.
-	written.Sum.Add(kept.Sum)
-	return written.rows + ignored, written.Sum, nil
+	sum = written.Sum()
+	sum.Add(kept.Sum())
+	return written.rows + ignored, sum, nil
 }

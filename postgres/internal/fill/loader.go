@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"culvert/format"
-	"culvert/internal/rowsum"
 	"culvert/internal/sqlsource"
 	"culvert/sink"
 	"culvert/source"
@@ -240,6 +239,7 @@ func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 // readBack has the server print the rows of a query, or of a table with its columns.
 func (l *loader) readBack(from string) (*lines, error) {
 	var adder lines
+	adder.Begin(l.t.Filling)
 	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT csv)")
 	switch {
 	case err != nil:
@@ -253,7 +253,7 @@ func (l *loader) readBack(from string) (*lines, error) {
 
 // lines adds up lines, each of which the server sends in a message of its own.
 type lines struct {
-	rowsum.Adder
+	sink.Lines
 	rows int64
 }
 
@@ -277,7 +277,7 @@ func (l *loader) sumOwn() (rows int64, sum sink.Sum, err error) {
 	if err != nil {
 		return 0, sum, err
 	}
-	return read.rows, read.Sum, nil
+	return read.rows, read.Sum(), nil
 }
 
 // own is a condition for the rows that the transaction has written.

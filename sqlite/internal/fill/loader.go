@@ -247,7 +247,7 @@ func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 		return 0, sum, t.db.fail(t.ctx, err)
 	}
 	defer finish(stmt)
-	return sink.SumOf(t.plan.Columns, func(use func(b *source.Batch) error) error {
+	return t.filling.SumOf(t.plan.Columns, func(use func(b *source.Batch) error) error {
 		var row source.Batch
 		for row.Reset(len(names)); stmt.Step(); row.Reset(len(names)) {
 			if err := valuetext.Append(&row, stmt, len(names)); err != nil {

@@ -1,0 +1,119 @@
+package load
+
+import (
+	"culvert/format"
+	"culvert/internal/canonical"
+	"culvert/internal/rowsum"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// values says how rows of another system are summed up by their values, since the table prints them in other texts. The
+// zero value sums up only text.
+type values struct {
+	read   *canonical.Types   // of the rows that are read, or nil
+	loaded *canonical.Types   // of the rows that are loaded, which are to be compared instead; or nil
+	lines  format.LineEncoder // of rows that are only summed up
+}
+
+// areRead reports whether it is the values that are read which are compared.
+func (v *values) areRead() bool { return v.read != nil && v.loaded == nil }
+
+// begin makes a block ready for rows.
+func (v *values) begin(b *block) {
+	b.sum.Reset(v.read)
+	b.loaded.Reset(v.loaded)
+}
+
+// add adds the rows of a batch as they are read.
+func (v *values) add(b *block, batch *source.Batch) (err error) {
+	const line = 16 << 10
+	b.scratch, err = v.lines.AppendLines(b.scratch[:0], batch, line, &b.sum, func(text []byte) ([]byte, error) {
+		return text[:0], nil
+	})
+	b.summed = true
+	return err
+}
+
+// valuesOf returns the sum of the values of a block.
+func (p *preparer) valuesOf(b *block) Sum {
+	if p.values.loaded != nil && (p.csv || p.shows) {
+		return b.loaded.Canonical
+	}
+	return b.sum.Canonical
+}
+
+// isAcross reports whether rows are read back by their values: if the sink is of another system than the source, or has
+// other types, and it is known what the values are.
+func (p *Plan) isAcross(dst sink.Sink, j *job) bool {
+	to := systemOf(dst)
+	if !p.ReadBack || to == "" || j.system == "" || to == j.system && len(p.Types) == 0 {
+		return false
+	}
+	for _, c := range j.columns.types {
+		if !c.Logical.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
+// logicalOf returns the types of the values of columns.
+func logicalOf(columns []source.Column) []source.Type {
+	types := make([]source.Type, len(columns))
+	for i, c := range columns {
+		types[i] = c.Logical
+	}
+	return types
+}
+
+// sumValues has the rows summed up by their values. Those of the files of an export are known already. If columns may
+// change values, or some are left out, the rows are compared as they are loaded.
+func (t *filling) sumValues() error {
+	c := t.job.columns
+	loaded := len(t.plan.Filling.Convert) > 0 || !c.all
+	if !loaded && t.valuesKnown() {
+		return nil
+	}
+	printed := t.job.system
+	if t.job.masker != nil {
+		printed = ""
+	}
+	v := &t.prep.values
+	if c.all {
+		if v.read = canonical.TypesOf(c.types, printed); t.job.shows {
+			v.read = canonical.KeptTypesOf(c.types, printed)
+		}
+	}
+	if loaded {
+		v.loaded = canonical.TypesOf(c.types, "")
+		t.prep.loaded = true
+		if !t.job.csv && !t.job.shows {
+			v.read = v.loaded // the sum of a batch is that of what it becomes
+		}
+	}
+	encoder, err := format.CSV{}.Encoder(c.types)
+	if err != nil {
+		return err
+	}
+	v.lines = encoder.(format.LineEncoder)
+	return nil
+}
+
+// valuesKnown reports whether the manifest has the sum of the values of all pieces.
+func (t *filling) valuesKnown() bool {
+	for _, one := range t.pieces {
+		if one.want == nil || one.want.Canonical == "" {
+			return false
+		}
+	}
+	return true
+}
+
+// knownValues sets the sum of the values of a piece to the one of the manifest, if nothing else is known of them.
+func (t *filling) knownValues(one *piece, got *figures) (err error) {
+	if t.job.across && t.prep.values == (values{}) && one.want != nil && one.want.Canonical != "" {
+		got.values, err = rowsum.Parse(one.want.Canonical)
+	}
+	return err
+}
