@@ -67,11 +67,18 @@ func (e *coordination) maskedTables(ctx context.Context, src source.Source) ([]s
 		return names, err
 	}
 	for _, name := range names {
-		if !slices.Contains(e.masked, name) {
+		if !slices.Contains(e.masked, name) && !e.isStaged(name) {
 			return nil, fmt.Errorf("the table %q was made meanwhile, and its masks are not known: begin again", name)
 		}
 	}
 	return names, nil
+}
+
+// isStaged reports whether the schema has added a table, such as that of large objects, which have no masks.
+func (e *request) isStaged(name string) bool {
+	return e.plan.Schema != nil && slices.ContainsFunc(e.plan.Schema.Staged, func(s source.Staged) bool {
+		return s.Table == name
+	})
 }
 
 // queryMasked writes the rows of a query, whose columns are known when it has begun.
