@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding"
 	"io"
 	"maps"
 	"reflect"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -122,13 +122,15 @@ func describedObjects(text string) map[string]map[string]string {
 	return objects
 }
 
+var textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+
 // jsonFields returns the types of the fields of an object, by their paths.
 func jsonFields(path string, object reflect.Type) map[string]string {
 	for object.Kind() == reflect.Pointer || object.Kind() == reflect.Slice {
 		object = object.Elem()
 	}
 	fields := map[string]string{}
-	if object.Kind() != reflect.Struct || object == reflect.TypeFor[time.Time]() {
+	if object.Kind() != reflect.Struct || object.Implements(textMarshaler) {
 		return fields
 	}
 	for field := range object.Fields() {
@@ -155,7 +157,7 @@ func jsonType(t reflect.Type) string {
 	case reflect.Slice:
 		return "array"
 	case reflect.Struct:
-		if t == reflect.TypeFor[time.Time]() {
+		if t.Implements(textMarshaler) {
 			return "string"
 		}
 		return "object"
