@@ -17,14 +17,17 @@
 //	instant          the same in UTC, with +00; without a zone, it is in UTC already
 //	uuid             in lower case, with hyphens
 //	json             as jsonb: keys by their length, then by their bytes, each once and with its last value; a space
-//	                 after each colon and comma; no escapes but those that must be; numbers without an exponent
+//	                 after each colon and comma; no escapes but those that must be; numbers as decimals without bounds
 //
 // Values of all other types, such as string, are their text as it is. So is a text that does not read as its type:
 // it is equal only to itself. Of a float32 that another system keeps in 64 bits, two numbers are the same value: the
 // same number, and the one with the same shortest text.
 //
-// Three differences remain. A number in JSON keeps the zeros at the end of its fraction, as in jsonb. JSON of more than
-// [MaxJSON] bytes is its text as it is. And a floating-point zero keeps its sign.
+// Only the numbers in JSON are not as PostgreSQL prints them: jsonb keeps the zeros at the end of a fraction, but 1.5
+// and 1.50 are equal there too, and other systems have no such zeros.
+//
+// Two differences remain. JSON of more than [MaxJSON] bytes is its text as it is, and so is JSON whose exponents stand
+// for more digits than that. And a floating-point zero keeps its sign.
 package canonical
 
 import (
@@ -40,14 +43,18 @@ import (
 // Types say what the values of rows are. They are safe for concurrent use.
 type Types struct {
 	checked []column // those whose text may differ from the canonical one, in order
+	zeros   bool     // all of them do only by zeros of numbers
 }
 
 // column is a column whose values are looked at.
 type column struct {
 	index   int
 	logical source.Type
-	doubles bool // floating-point numbers are printed by source.Batch.AppendFloat
+	differs func(field []byte) bool // whether it may, which is faster to see than its canonical text; nil if it always may
 }
+
+// mayDiffer reports whether a field of the column, as it is written, may differ from the canonical one.
+func (c *column) mayDiffer(field []byte) bool { return len(field) > 0 && (c.differs == nil || c.differs(field)) }
 
 // TypesOf returns the types of the columns of rows that a database of a dialect prints. If another has made the
 // columns, or it is not known which, the dialect is "".
@@ -55,11 +62,30 @@ func TypesOf(columns []source.Column, printed source.Dialect) *Types {
 	t := &Types{}
 	for i, c := range columns {
 		if mayDiffer(c, printed) {
-			doubles := c.Logical.Bits == doubles.bits && printed.Family() == source.MySQL
-			t.checked = append(t.checked, column{i, c.Logical, doubles && c.Logical.Class == source.FloatClass})
+			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, printed)})
+			t.zeros = isJSONB(c, printed) && (t.zeros || len(t.checked) == 1)
 		}
 	}
 	return t
+}
+
+// mayDiffer reports whether a line may differ from the canonical one.
+func (t *Types) mayDiffer(line []byte) bool { return len(t.checked) > 0 && (!t.zeros || mayHaveZeros(line)) }
+
+// lookOf returns what sees quickly whether a field of a column may differ, if something does.
+func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
+	switch {
+	case c.Logical.Class == source.FloatClass && c.Logical.Bits == doubles.bits && printed.Family() == source.MySQL:
+		return hasExponent // printed by source.Batch.AppendFloat
+	case isJSONB(c, printed):
+		return mayHaveZeros
+	}
+	return nil
+}
+
+// isJSONB reports whether the values of a column are JSON as jsonb is printed.
+func isJSONB(c source.Column, printed source.Dialect) bool {
+	return c.Logical.Class == source.JSONClass && c.Type == "jsonb" && printed == source.PostgreSQL
 }
 
 // KeptTypesOf is TypesOf for rows of which the text of JSON has lost white space ([culvert/format.JSONL.Lines]).
@@ -93,7 +119,7 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 	case source.DecimalClass:
 		return l.Precision == 0 || printed != source.PostgreSQL
 	case source.JSONClass:
-		return c.Type != "jsonb" || printed != source.PostgreSQL
+		return true // numbers of jsonb may have zeros
 	case source.BytesClass:
 		return printed == ""
 	default:
@@ -135,6 +161,11 @@ func (a *Adder) Reset(types *Types) {
 	a.parts.text.Reset()
 	a.parts.canonical.Reset()
 	a.parts.fields.reset()
+	a.shrink()
+}
+
+// shrink frees what large values have left, so that each adder keeps little, however many there are.
+func (a *Adder) shrink() {
 	if cap(a.line) > keptSize {
 		a.line = nil
 	}
@@ -151,10 +182,11 @@ const keptSize = 1 << 20
 func (a *Adder) Line(line []byte) {
 	sum := rowsum.Of(line)
 	a.Text.Add(sum)
-	if a.types != nil && len(a.types.checked) > 0 {
+	if a.types != nil && a.types.mayDiffer(line) {
 		if canonical, differs := a.canonical(line); differs {
 			sum = rowsum.Of(canonical)
 		}
+		a.shrink()
 	}
 	a.Canonical.Add(sum)
 }
@@ -173,7 +205,7 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 		}
 		end := fieldEnd(line, at)
 		value := line[at:end]
-		if len(value) > 0 && (!c.doubles || !isDecimal(value)) {
+		if c.mayDiffer(value) {
 			value, a.field = unquoted(value, a.field)
 			if text, ok := a.values.canonical(c.logical, value); ok {
 				a.line = append(a.line, line[taken:at]...)
@@ -190,8 +222,8 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 	return a.line, true
 }
 
-// isDecimal reports whether a number has no exponent. Then its shortest digits are the same everywhere.
-func isDecimal(number []byte) bool { return bytes.IndexByte(number, 'e') < 0 }
+// hasExponent reports whether a number has an exponent. Otherwise its shortest digits are the same everywhere.
+func hasExponent(number []byte) bool { return bytes.IndexByte(number, 'e') >= 0 }
 
 // fieldEnd returns where the field that begins at a place of a line ends: at its comma, or at the line feed.
 func fieldEnd(line []byte, at int) int {

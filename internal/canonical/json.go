@@ -2,15 +2,19 @@ package canonical
 
 import (
 	"bytes"
+	"cmp"
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
 const (
-	// MaxJSON is the size of the largest JSON that is brought to its canonical text, which takes several times as much
-	// memory.
-	MaxJSON = 16 << 20
+	// MaxJSON is the size of the largest JSON that is brought to its canonical text, which takes at most 20 times as
+	// much memory.
+	MaxJSON = 1 << 20
+
+	// maxOut is the size of the longest canonical text. Only numbers with exponents can become longer.
+	maxOut = 2 * MaxJSON
 
 	// maxDepth is how deep arrays and objects may be in each other.
 	maxDepth = 1000
@@ -27,13 +31,16 @@ type jsonPrinter struct {
 	depth   int
 }
 
+// memberSize is the size of a member in bytes. JSON may consist of little but members.
+const memberSize = 16
+
 // member is a member of an object that is printed: its key, and where it is, without the comma.
 type member struct {
-	key        span // of keys
-	start, end int  // of out
+	key        span   // of keys
+	start, end uint32 // of out
 }
 
-type span struct{ start, end int }
+type span struct{ start, end uint32 }
 
 // append appends the canonical text of JSON. It reports false if jsonb refuses it.
 func (p *jsonPrinter) append(dst, text []byte) ([]byte, bool) {
@@ -150,17 +157,17 @@ func (p *jsonPrinter) object() bool {
 		if p.next() != '"' {
 			return false
 		}
-		m := member{key: span{start: len(p.keys)}, start: len(p.out)}
+		m := member{key: span{start: size(p.keys)}, start: size(p.out)}
 		if !p.string(true) || p.next() != ':' {
 			return false
 		}
-		m.key.end = len(p.keys)
+		m.key.end = size(p.keys)
 		p.at++
 		p.out = append(p.out, ": "...)
 		if !p.value() {
 			return false
 		}
-		m.end = len(p.out)
+		m.end = size(p.out)
 		p.members = append(p.members, m)
 		switch p.next() {
 		case ',':
@@ -176,10 +183,12 @@ func (p *jsonPrinter) object() bool {
 	}
 }
 
+func size(text []byte) uint32 { return uint32(len(text)) } // at most maxOut
+
 // compare orders keys by their length, and then by their bytes.
 func (p *jsonPrinter) compare(a, b span) int {
-	if difference := (a.end - a.start) - (b.end - b.start); difference != 0 {
-		return difference
+	if order := cmp.Compare(a.end-a.start, b.end-b.start); order != 0 {
+		return order
 	}
 	return bytes.Compare(p.keys[a.start:a.end], p.keys[b.start:b.end])
 }
@@ -366,7 +375,7 @@ func appendEscaped(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// number takes a number. Zeros at the end of its fraction stay, as in numeric.
+// number takes a number. Its canonical text has no zeros at the end of the fraction, and no exponent.
 func (p *jsonPrinter) number() bool {
 	start := p.at
 	if p.at < len(p.text) && p.text[p.at] == '-' {
@@ -400,29 +409,27 @@ func (p *jsonPrinter) number() bool {
 			return false
 		}
 	}
+	n, _ := parseNumber(mantissa)
 	if exponent == 0 {
-		if mantissa[0] == '-' && isZero(mantissa[1:]) {
-			mantissa = mantissa[1:] // numeric has no such zero
-		}
-		p.out = append(p.out, mantissa...)
+		p.out = n.append(p.out, 0)
 		return true
 	}
-	return p.shifted(mantissa, fraction, exponent)
+	return p.shifted(n, fraction, exponent)
 }
 
-// shifted appends a number whose exponent is not 0.
-func (p *jsonPrinter) shifted(mantissa []byte, fraction, exponent int) bool {
+// shifted appends a number whose exponent is not 0, and whose fraction had so many digits.
+func (p *jsonPrinter) shifted(n number, fraction, exponent int) bool {
 	if exponent > maxWhole || exponent < -maxDigits {
 		return false
 	}
-	n, _ := parseNumber(mantissa)
-	n.exponent = exponent
-	scale := max(0, fraction-exponent)
 	if len(n.whole)+len(n.fraction) == 0 {
-		n.exponent = 0
-	} else if scale > maxFraction {
-		return false
+		p.out = n.append(p.out, 0)
+		return true
 	}
+	if fraction-exponent > maxFraction {
+		return false // jsonb refuses it, even if it ends with zeros
+	}
+	n.exponent = exponent
 	begin := len(p.out)
 	var ok bool
 	if p.out, ok = n.shift(p.out); !ok {
@@ -430,16 +437,24 @@ func (p *jsonPrinter) shifted(mantissa []byte, fraction, exponent int) bool {
 	}
 	plain, _ := parseNumber(p.out[begin:])
 	moved := len(p.out)
-	p.out = plain.append(p.out, min(scale, maxFraction))
+	p.out = plain.append(p.out, 0)
 	p.out = append(p.out[:begin], p.out[moved:]...)
-	return true
+	return len(p.out) <= maxOut
 }
 
-func isZero(number []byte) bool {
-	for _, c := range number {
-		if c != '0' && c != '.' {
+// mayHaveZeros reports whether jsonb, as a field or in a line of CSV, may have a number with zeros at the end of its
+// fraction. Most points are in strings, and what may follow a number does not follow them.
+func mayHaveZeros(text []byte) bool {
+	for {
+		point := bytes.IndexByte(text, '.')
+		if point < 0 {
 			return false
 		}
+		text = text[point+1:]
+		n := digits(text)
+		if n > 0 && text[n-1] == '0' && (n == len(text) || bytes.IndexByte([]byte(",}]\n"), text[n]) >= 0) {
+			return true
+		}
+		text = text[n:]
 	}
-	return true
 }

@@ -84,14 +84,14 @@ func (a *Adder) keep(text []byte) {
 // endField passes on the field that was kept, in its canonical form.
 func (a *Adder) endField() {
 	p := &a.parts.fields
-	if len(p.field) > 0 {
+	if c := &a.types.checked[p.checked]; c.mayDiffer(p.field) {
 		value := p.field
 		value, a.field = unquoted(value, a.field)
-		if text, differs := a.values.canonical(a.types.checked[p.checked].logical, value); differs {
+		if text, differs := a.values.canonical(c.logical, value); differs {
 			p.field = appendField(p.field[:0], text)
 		}
-		a.parts.canonical.Part(p.field)
 	}
+	a.parts.canonical.Part(p.field)
 	p.field, p.large = p.field[:0], false
 }
 
@@ -108,4 +108,5 @@ func (a *Adder) EndLine() {
 	a.parts.text.Reset()
 	a.parts.canonical.Reset()
 	a.parts.fields.reset()
+	a.shrink()
 }

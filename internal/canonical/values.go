@@ -70,7 +70,7 @@ func (v *Values) shrink() {
 	if cap(v.out) > keptSize {
 		v.out = nil
 	}
-	if cap(v.json.spare)+cap(v.json.keys)+cap(v.json.members) > keptSize {
+	if cap(v.json.spare)+cap(v.json.keys)+cap(v.json.members)*memberSize > keptSize {
 		v.json = jsonPrinter{}
 	}
 }
