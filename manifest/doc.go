@@ -93,9 +93,10 @@
 //
 // The canonical sum is the same for the values of the rows, in whatever text their database prints them: it is the sum
 // of the lines that PostgreSQL would print, in UTC, for columns of the logical types. So 1.5 and 1.500 are the same
-// decimal(10,3), and 2026-01-02 03:00:00 and 2026-01-02 04:00:00+01 the same instant. Values whose text does not read
-// as the logical type, and values without one, are taken as they are printed. With it, rows of different systems can
-// be compared. Of most tables of PostgreSQL, it is the sum of the text.
+// decimal(10,3), and 2026-01-02 03:00:00 and 2026-01-02 04:00:00+01 the same instant. In JSON, which is as in jsonb,
+// numbers have no zeros at the end of their fraction. Values whose text does not read as the logical type, values
+// without one, and JSON of more than 1 MiB are taken as they are printed. With it, rows of different systems can be
+// compared. Of most tables of PostgreSQL, it is the sum of the text.
 //
 // No SQL computes these sums: PostgreSQL, MySQL, MariaDB and SQLite do not have XXH3. So to compare, a program reads
 // the rows in a snapshot and adds up their sums, as [culvert/export.Directory.Compare] does: the work of an export

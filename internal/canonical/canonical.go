@@ -50,11 +50,13 @@ type Types struct {
 type column struct {
 	index   int
 	logical source.Type
-	differs func(field []byte) bool // whether it may, which is faster to see than its canonical text; nil if it always may
+	differs func(field []byte) bool // whether it may, which is quicker to see than its canonical text; or nil
 }
 
 // mayDiffer reports whether a field of the column, as it is written, may differ from the canonical one.
-func (c *column) mayDiffer(field []byte) bool { return len(field) > 0 && (c.differs == nil || c.differs(field)) }
+func (c *column) mayDiffer(field []byte) bool {
+	return len(field) > 0 && (c.differs == nil || c.differs(field))
+}
 
 // TypesOf returns the types of the columns of rows that a database of a dialect prints. If another has made the
 // columns, or it is not known which, the dialect is "".
@@ -70,7 +72,9 @@ func TypesOf(columns []source.Column, printed source.Dialect) *Types {
 }
 
 // mayDiffer reports whether a line may differ from the canonical one.
-func (t *Types) mayDiffer(line []byte) bool { return len(t.checked) > 0 && (!t.zeros || mayHaveZeros(line)) }
+func (t *Types) mayDiffer(line []byte) bool {
+	return len(t.checked) > 0 && (!t.zeros || mayHaveZeros(line))
+}
 
 // lookOf returns what sees quickly whether a field of a column may differ, if something does.
 func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {

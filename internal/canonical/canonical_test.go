@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -271,6 +272,29 @@ func TestAdderPostgres(t *testing.T) {
 		if sum := rowsum.Of([]byte(want + "\n")); whole.Canonical != sum || cut.Canonical != sum {
 			t.Errorf("%s is not summed up as %s: whole %t, in parts %t", line, want, whole.Canonical == sum,
 				cut.Canonical == sum)
+		}
+	}
+}
+
+// TestAdderMemory has JSON that is small as text, but large otherwise: of many members, and of numbers with exponents.
+func TestAdderMemory(t *testing.T) {
+	const members, numbers = 149000, 100000
+	columns := []source.Column{{Name: "j", Logical: typeOf(t, "json")}}
+	for _, line := range []string{
+		`"{` + strings.Repeat(`"""":1,`, members) + `"""":2}"`,
+		`"[` + strings.Repeat("1e131000,", numbers) + `1]"`,
+	} {
+		if len(line) > canonical.MaxJSON {
+			t.Fatalf("%d bytes are too many", len(line))
+		}
+		var before, after runtime.MemStats
+		var sum canonical.Adder
+		sum.Reset(canonical.TypesOf(columns, ""))
+		runtime.ReadMemStats(&before)
+		sum.Line([]byte(line + "\n"))
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got > 40*canonical.MaxJSON {
+			t.Errorf("%.10s… takes %d MiB, with what has grown", line, got>>20)
 		}
 	}
 }

@@ -3,13 +3,12 @@ package canonical
 import (
 	"bytes"
 	"cmp"
-	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
 const (
-	// MaxJSON is the size of the largest JSON that is brought to its canonical text, which takes at most 20 times as
+	// MaxJSON is the size of the largest JSON that is brought to its canonical text, which takes at most 10 times as
 	// much memory.
 	MaxJSON = 1 << 20
 
@@ -373,88 +372,4 @@ func appendEscaped(dst []byte, r rune) []byte {
 		return append(dst, '\\', 'u', '0', '0', digits[r>>4], digits[r&15])
 	}
 	return utf8.AppendRune(dst, r)
-}
-
-// number takes a number. Its canonical text has no zeros at the end of the fraction, and no exponent.
-func (p *jsonPrinter) number() bool {
-	start := p.at
-	if p.at < len(p.text) && p.text[p.at] == '-' {
-		p.at++
-	}
-	whole := digits(p.text[p.at:])
-	if whole == 0 || whole > maxWhole || whole > 1 && p.text[p.at] == '0' {
-		return false
-	}
-	p.at += whole
-	fraction := 0
-	if p.at < len(p.text) && p.text[p.at] == '.' {
-		fraction = digits(p.text[p.at+1:])
-		if fraction == 0 || fraction > maxFraction {
-			return false
-		}
-		p.at += 1 + fraction
-	}
-	mantissa := p.text[start:p.at]
-	exponent := 0
-	if p.at < len(p.text) && (p.text[p.at] == 'e' || p.text[p.at] == 'E') {
-		from := p.at + 1
-		p.at = from
-		if p.at < len(p.text) && (p.text[p.at] == '-' || p.text[p.at] == '+') {
-			p.at++
-		}
-		n := digits(p.text[p.at:])
-		p.at += n
-		var err error
-		if exponent, err = strconv.Atoi(string(p.text[from:p.at])); n == 0 || err != nil {
-			return false
-		}
-	}
-	n, _ := parseNumber(mantissa)
-	if exponent == 0 {
-		p.out = n.append(p.out, 0)
-		return true
-	}
-	return p.shifted(n, fraction, exponent)
-}
-
-// shifted appends a number whose exponent is not 0, and whose fraction had so many digits.
-func (p *jsonPrinter) shifted(n number, fraction, exponent int) bool {
-	if exponent > maxWhole || exponent < -maxDigits {
-		return false
-	}
-	if len(n.whole)+len(n.fraction) == 0 {
-		p.out = n.append(p.out, 0)
-		return true
-	}
-	if fraction-exponent > maxFraction {
-		return false // jsonb refuses it, even if it ends with zeros
-	}
-	n.exponent = exponent
-	begin := len(p.out)
-	var ok bool
-	if p.out, ok = n.shift(p.out); !ok {
-		return false
-	}
-	plain, _ := parseNumber(p.out[begin:])
-	moved := len(p.out)
-	p.out = plain.append(p.out, 0)
-	p.out = append(p.out[:begin], p.out[moved:]...)
-	return len(p.out) <= maxOut
-}
-
-// mayHaveZeros reports whether jsonb, as a field or in a line of CSV, may have a number with zeros at the end of its
-// fraction. Most points are in strings, and what may follow a number does not follow them.
-func mayHaveZeros(text []byte) bool {
-	for {
-		point := bytes.IndexByte(text, '.')
-		if point < 0 {
-			return false
-		}
-		text = text[point+1:]
-		n := digits(text)
-		if n > 0 && text[n-1] == '0' && (n == len(text) || bytes.IndexByte([]byte(",}]\n"), text[n]) >= 0) {
-			return true
-		}
-		text = text[n:]
-	}
 }
