@@ -248,30 +248,43 @@ func TestAdderLarge(t *testing.T) {
 	}
 }
 
-// TestAdderPostgres has JSON that PostgreSQL has printed: only its numbers may have zeros that do not count.
-func TestAdderPostgres(t *testing.T) {
-	columns := []source.Column{
+// TestAdderSystems has fields as a system prints them, most of which do not need to be read.
+func TestAdderSystems(t *testing.T) {
+	jsonb := []source.Column{
 		{Name: "i", Logical: typeOf(t, "int32")}, {Name: "j", Type: "jsonb", Logical: typeOf(t, "json")},
 	}
-	for line, want := range map[string]string{
-		`1,1.50`:                         `1,1.5`,
-		`1,0.0`:                          `1,0`,
-		`1,"[1.0, 2]"`:                   `1,"[1, 2]"`,
-		`1,"{""a"": 1.20}"`:              `1,"{""a"": 1.2}"`,
-		`1,"{""v1.0, b"": [0.10, 1.5]}"`: `1,"{""v1.0, b"": [0.1, 1.5]}"`,
-		`1,"""1.0, 1.0"""`:               `1,"""1.0, 1.0"""`,
-		`1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`: `1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`,
-		`1,`:   `1,`,
-		`1,""`: `1,""`,
+	float := []source.Column{{Name: "i"}, {Name: "f", Logical: typeOf(t, "float64")}}
+	for _, test := range []struct {
+		printed    source.Dialect
+		columns    []source.Column
+		line, want string
+	}{
+		{source.PostgreSQL, jsonb, `1,1.50`, `1,1.5`},
+		{source.PostgreSQL, jsonb, `1,0.0`, `1,0`},
+		{source.PostgreSQL, jsonb, `1,"[1.0, 2]"`, `1,"[1, 2]"`},
+		{source.PostgreSQL, jsonb, `1,"{""a"": 1.20}"`, `1,"{""a"": 1.2}"`},
+		{source.PostgreSQL, jsonb, `1,"{""v1.0, b"": [0.10, 1.5]}"`, `1,"{""v1.0, b"": [0.1, 1.5]}"`},
+		{source.PostgreSQL, jsonb, `1,"""1.0, 1.0"""`, `1,"""1.0, 1.0"""`},
+		{
+			source.PostgreSQL, jsonb,
+			`1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`, `1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`,
+		},
+		{source.PostgreSQL, jsonb, `1,`, `1,`},
+		{source.PostgreSQL, jsonb, `1,""`, `1,""`},
+		{source.SQLite, float, `1,1.0`, `1,1`},
+		{source.SQLite, float, `1,10000000000000000.0`, `1,1e+16`},
+		{source.SQLite, float, `1,-9.0e+999`, `1,-Infinity`},
+		{source.MySQL, float, `1,1e+23`, `1,9.999999999999999e+22`},
+		{source.MariaDB, float, `1,100000.5`, `1,100000.5`},
 	} {
 		var whole, cut canonical.Adder
-		whole.Reset(canonical.TypesOf(columns, source.PostgreSQL))
-		cut.Reset(canonical.TypesOf(columns, source.PostgreSQL))
-		whole.Line([]byte(line + "\n"))
-		parts{&cut, rand.New(rand.NewPCG(1, 1))}.Line([]byte(line + "\n"))
-		if sum := rowsum.Of([]byte(want + "\n")); whole.Canonical != sum || cut.Canonical != sum {
-			t.Errorf("%s is not summed up as %s: whole %t, in parts %t", line, want, whole.Canonical == sum,
-				cut.Canonical == sum)
+		whole.Reset(canonical.TypesOf(test.columns, test.printed))
+		cut.Reset(canonical.TypesOf(test.columns, test.printed))
+		whole.Line([]byte(test.line + "\n"))
+		parts{&cut, rand.New(rand.NewPCG(1, 1))}.Line([]byte(test.line + "\n"))
+		if sum := rowsum.Of([]byte(test.want + "\n")); whole.Canonical != sum || cut.Canonical != sum {
+			t.Errorf("%s: %s is not summed up as %s: whole %t, in parts %t", test.printed, test.line, test.want,
+				whole.Canonical == sum, cut.Canonical == sum)
 		}
 	}
 }

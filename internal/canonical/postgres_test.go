@@ -78,7 +78,8 @@ func digits(r *rand.Rand, most int) string {
 func float(r *rand.Rand, bits int) string {
 	switch r.IntN(5) {
 	case 0:
-		return oneOf(r, "0", "-0", "NaN", "Infinity", "-Infinity", "1e15", "1e6", "999999", "1000000", "1e-4", "1e-5")
+		return oneOf(r, "0", "-0", "NaN", "Infinity", "-Infinity", "1e15", "1e23", "1e6", "999999", "1000000",
+			"1e-4", "1e-5")
 	case 1:
 		if bits == 64 {
 			return sign(r) + digits(r, 18) + "." + digits(r, 6)
