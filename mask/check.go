@@ -27,17 +27,22 @@ func (p *Policy) Check(tables []Table) (notices []string, err error) {
 		if len(p.Of(t.Name)) == 0 {
 			continue
 		}
+		if err := p.Knows(t); err != nil {
+			return nil, err
+		}
 		if _, err := p.Masker(t.Name, t.Columns); err != nil {
 			return nil, err
 		}
 		if t.Definition == nil {
 			continue
 		}
-		some, err := p.checkDefinition(t)
-		if err != nil {
-			return nil, fmt.Errorf("mask: table %q: %w", t.Name, err)
+		for _, check := range []func(Table) ([]string, error){p.checkColumns, p.checkDefinition} {
+			some, err := check(t)
+			if err != nil {
+				return nil, fmt.Errorf("mask: table %q: %w", t.Name, err)
+			}
+			notices = append(notices, some...)
 		}
-		notices = append(notices, some...)
 	}
 	return notices, p.checkReferences(tables)
 }
@@ -135,14 +140,7 @@ func (p *Policy) checkUnique(t Table, key []string) error {
 
 // mentioned returns a masked column whose name is in an expression, or "".
 func mentioned(expression string, rules Rules) string {
-	names := make([]string, 0, len(rules))
-	for name, rule := range rules {
-		if !rule.IsDrop() {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range rules.masked() {
 		for rest := expression; ; {
 			at := strings.Index(rest, name)
 			if at < 0 {
@@ -249,10 +247,5 @@ func agree(r Rule, c, d source.Column) bool {
 	if r.name != "hash" && r.name != "digits" || isText(c.Logical) != isText(d.Logical) {
 		return true
 	}
-	for i, tier := range tiersOf(c) {
-		if others := tiersOf(d); i < len(others) && others[i] != tier {
-			return false
-		}
-	}
-	return true
+	return agreeOnNumbers(c, d)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"culvert/source"
@@ -12,6 +11,7 @@ import (
 
 var (
 	errNotText   = errors.New("it is no text")
+	errNotUTF8   = errors.New("it is not UTF-8")
 	errNotNumber = errors.New("it is no number")
 	errNotDate   = errors.New("it is no date")
 
@@ -29,7 +29,7 @@ func (r Rule) compile(k *Key, c source.Column) (maker, error) {
 	case "fixed":
 		return r.fixed(c)
 	case "keep":
-		return r.keep, nil
+		return func() masking { return r.keep(c) }, nil
 	case "hash":
 		return func() masking { return newHash(k, c) }, nil
 	case "email":
@@ -140,6 +140,15 @@ func (r Rule) fixed(c source.Column) (maker, error) {
 		if !validJSON([]byte(r.text)) {
 			err = errNotJSON
 		}
+	case t.Class == source.DateClass, t.Class == source.TimestampClass, t.Class == source.InstantClass:
+		d, is := parseDay([]byte(r.text))
+		if !is || t.Class == source.DateClass && len(d.rest) > 0 && !hasBC(d.rest) {
+			err = errNotDate
+		}
+	case t.Class == source.UUIDClass:
+		if len(appendID(nil, []byte(r.text))) == 0 {
+			err = errors.New("it is no UUID")
+		}
 	case isText(t) && t.Length > 0 && utf8.RuneCountInString(r.text) > t.Length:
 		err = fmt.Errorf("it is longer than %d characters", t.Length)
 	}
@@ -150,11 +159,12 @@ func (r Rule) fixed(c source.Column) (maker, error) {
 }
 
 // keep masks all but the first or last characters. If there are no others, it keeps none.
-func (r Rule) keep() masking {
+func (r Rule) keep(c source.Column) masking {
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotText
 		}
+		value = trimmed(c, value)
 		count := utf8.RuneCount(value)
 		first, last := int(r.number), count // of those that are masked
 		if r.part == "last" {
@@ -187,42 +197,4 @@ func trimmed(c source.Column, value []byte) []byte {
 		value = value[:len(value)-1]
 	}
 	return value
-}
-
-// largest returns the largest integer of the type of a column, by its name in the database.
-func largest(c source.Column) uint64 {
-	name := strings.ToLower(c.Type)
-	size := uint(64)
-	if c.Logical.Class == source.IntClass {
-		size = uint(c.Logical.Bits)
-	}
-	switch {
-	case strings.Contains(name, "tinyint"):
-		size = 8
-	case strings.Contains(name, "mediumint"):
-		size = 24
-	case strings.Contains(name, "smallint"):
-		size = 16
-	case strings.Contains(name, "unsigned") && size == 64 && strings.HasPrefix(name, "int"):
-		size = 32
-	}
-	if c.Logical.Class == source.DecimalClass && !strings.Contains(name, "int") {
-		return largestDecimal(c.Logical.Precision)
-	}
-	if strings.Contains(name, "unsigned") {
-		return 1<<size - 1 // of 64 too, since a shift by 64 is 0
-	}
-	return 1<<(size-1) - 1
-}
-
-// largestDecimal returns the largest number of so many digits, or the largest that there is.
-func largestDecimal(digits int) uint64 {
-	if digits == 0 || digits > 19 {
-		return 1<<64 - 1
-	}
-	n := uint64(1)
-	for range digits {
-		n *= 10
-	}
-	return n - 1
 }

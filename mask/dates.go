@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"culvert/source"
@@ -30,7 +31,57 @@ func parseDay(text []byte) (d day, is bool) {
 	}
 	d.month, d.date = int(rest[1]-'0')*10+int(rest[2]-'0'), int(rest[4]-'0')*10+int(rest[5]-'0')
 	d.rest = rest[6:]
-	return d, d.month <= 12 && d.date <= 31
+	return d, d.month <= 12 && d.date <= 31 && isClock(d.rest)
+}
+
+// isClock reports whether what follows a day is only a time of day, a zone as a number or UTC, and an era: anything else
+// may tell what must not leave.
+func isClock(rest []byte) bool {
+	rest = bytes.TrimSuffix(rest, []byte(" BC"))
+	if len(rest) > 0 && (rest[0] == ' ' || rest[0] == 'T') && !bytes.HasPrefix(rest, []byte(" UTC")) {
+		rest = twoDigits(rest[1:])
+		for range 2 {
+			rest = afterColon(rest)
+		}
+		if len(rest) > 0 && (rest[0] == '.' || rest[0] == ',') {
+			const second = 9 // most digits after it
+			n := 1
+			for n < len(rest) && n <= second && isDigit(rest[n]) {
+				n++
+			}
+			rest = rest[n:]
+		}
+	}
+	rest = bytes.TrimPrefix(rest, []byte(" "))
+	if len(rest) > 0 && (rest[0] == '+' || rest[0] == '-') {
+		rest = twoDigits(rest[1:])
+		for range 2 {
+			if rest = afterColon(rest); len(rest) > 0 && isDigit(rest[0]) {
+				rest = twoDigits(rest)
+			}
+		}
+		rest = bytes.TrimPrefix(rest, []byte(" "))
+	}
+	return len(rest) == 0 || string(rest) == "Z" || string(rest) == "UTC"
+}
+
+// notClock stands for a text that is no time of day.
+var notClock = []byte("!")
+
+// twoDigits returns what follows two digits.
+func twoDigits(text []byte) []byte {
+	if len(text) < 2 || !isDigit(text[0]) || !isDigit(text[1]) {
+		return notClock
+	}
+	return text[2:]
+}
+
+// afterColon returns what follows a colon and two digits, if there is a colon.
+func afterColon(text []byte) []byte {
+	if len(text) == 0 || text[0] != ':' {
+		return text
+	}
+	return twoDigits(text[1:])
 }
 
 func isDigit(b byte) bool { return '0' <= b && b <= '9' }
@@ -81,7 +132,7 @@ func (d *day) set(number int) {
 // isNoDay reports whether a text stands for no day: it tells nothing, and stays.
 func isNoDay(text []byte) bool {
 	return len(text) == 0 || string(text) == "infinity" || string(text) == "-infinity" ||
-		len(text) >= 10 && string(text[:10]) == "0000-00-00"
+		bytes.HasPrefix(text, []byte("0000-00-00")) && len(bytes.Trim(text[10:], " :.0")) == 0
 }
 
 // firstDay and lastDay are the usual ones: a day of these is permuted among them, and others among the others.
@@ -143,13 +194,25 @@ func (r Rule) newDate(k *Key) masking {
 			if d.month == 0 || d.date == 0 || len(d.rest) > 0 && hasBC(d.rest) {
 				return kind, dst, errNotDate
 			}
-			n, width := d.number(), uint64(2*r.number+1)
-			n += int(binary.LittleEndian.Uint64(shift.of(value[:len(value)-len(d.rest)]))>>16%width) - int(r.number)
-			d.set(min(max(n, minDay), max(maxDay, d.number())))
+			random := binary.LittleEndian.Uint64(shift.of(value[:len(value)-len(d.rest)])) >> 16
+			d.move(int(random%uint64(2*r.number)) - int(r.number))
 			return kind, append(d.append(dst), d.rest...), nil
 		}
 		return kind, appendMidnight(d.append(dst), d.rest), nil
 	}
+}
+
+// move changes the day by so many days, or by one more if the number is not negative, so that it is another one. It goes
+// in the other direction if there are no such days.
+func (d *day) move(days int) {
+	if days >= 0 {
+		days++
+	}
+	before := d.number()
+	if n := before + days; n < minDay || n > max(maxDay, before) {
+		days = -days
+	}
+	d.set(max(before+days, minDay))
 }
 
 // hasBC reports whether what follows a day says that it was before the year 1.

@@ -2,6 +2,7 @@ package mask
 
 import (
 	"slices"
+	"unicode/utf8"
 
 	"culvert/source"
 )
@@ -11,16 +12,18 @@ import (
 // MOD 97-10). A number that has a right check digit becomes another one that has, and a number that has not does not,
 // so that no two become equal.
 func newDigits(k *Key, c source.Column) masking {
-	shape := newShaper(k)
+	shape, numbers := newShaper(k), newNumberHash(newPermuter(k, "number"), c)
 	var digits, iban []byte
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind == source.Number {
-			var err error
-			dst, err = hashNumber(dst, value, shape.permuter, tiersOf(c))
+			dst, err := numbers.append(dst, value)
 			return kind, dst, err
 		}
 		if kind != source.Text {
 			return kind, dst, errNotText
+		}
+		if !utf8.Valid(value) {
+			return kind, dst, errNotUTF8
 		}
 		value, begin := trimmed(c, value), len(dst)
 		if digits = cardDigits(digits[:0], value); len(digits) > 0 {

@@ -13,7 +13,7 @@
 //	digits                  as text, with right check digits of payment cards and IBANs; also phone
 //	text                    text of the same length and shape: letters, upper or lower case, digits
 //	date year               the first day of the year, at midnight; also date month
-//	date shift 30           another day, 30 days before or after it at most
+//	date shift 30           another day, 30 days before or after it at most; the time of day stays
 //	number round 100        the next multiple of 100 in the direction of zero
 //	number noise 10%        a number that differs by 10 % at most
 //	json $.a: email, $.b[*].c: text
@@ -27,7 +27,7 @@
 // the number 0 stays 0, except under null.
 //
 // The rules hash, email, text and digits give different values for different ones ([Rule.IsInjective]), so unique
-// columns stay unique. Integers, dates, digits and short texts are permuted: see permute.go for the algorithm and its
+// columns stay unique. Texts that differ only in case are different ones, and 1.5 and 1.50 are the same number. Integers, dates, digits and short texts are permuted: see permute.go for the algorithm and its
 // source. Emails, UUIDs and hashes of texts have at least 80 bits of HMAC-SHA-256, of which no two meet in practice.
 // The other rules cannot mask a unique column.
 //

@@ -1,10 +1,11 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/base32"
 	"encoding/hex"
-	"slices"
 	"strconv"
+	"unicode"
 
 	"culvert/source"
 )
@@ -24,10 +25,9 @@ const (
 
 // newHash masks a value by one of the same type.
 func newHash(k *Key, c source.Column) masking {
-	texts, numbers := newPRF(k, "hash"), newPermuter(k, "number")
+	texts, permuter := newPRF(k, "hash"), newPermuter(k, "number")
 	octets := newPermuter(k, "bytes")
-	days := newDays(numbers)
-	tiers := tiersOf(c)
+	numbers, days := newNumberHash(permuter, c), newDays(permuter)
 	size := hashSize
 	if c.Logical.Length > 0 && isText(c.Logical) {
 		size = min(size, c.Logical.Length)
@@ -37,7 +37,7 @@ func newHash(k *Key, c source.Column) masking {
 	return func(dst []byte, kind source.Kind, value []byte) (_ source.Kind, _ []byte, err error) {
 		switch {
 		case kind == source.Number:
-			dst, err = hashNumber(dst, value, numbers, tiers)
+			dst, err = numbers.append(dst, value)
 		case kind == source.Bytes && len(value) <= uniqueSize:
 			symbols = symbols[:0]
 			for _, b := range value {
@@ -56,12 +56,15 @@ func newHash(k *Key, c source.Column) masking {
 			dst, err = days.permute(dst, value)
 		default:
 			value = trimmed(c, value)
-			if id = appendID(id[:0], value); len(id) > 0 {
-				// A UUID stays one. The text may be of either case, but the value is the same.
-				dst = appendUUID(dst, texts.of(id))
-				break
+			id = appendID(id[:0], value)
+			switch {
+			case len(id) == 0:
+				dst = hashText(dst, value, texts, size)
+			case c.Logical.Class == source.UUIDClass || bytes.IndexFunc(value, unicode.IsUpper) < 0:
+				dst = appendUUID(dst, texts.of(id)) // a UUID stays one, also in a text
+			default:
+				dst = appendUUID(dst, texts.of(value)) // texts of another case are other values
 			}
-			dst = hashText(dst, value, texts, size)
 		}
 		return kind, dst, err
 	}
@@ -120,74 +123,6 @@ func newEmail(k *Key, c source.Column) masking {
 		dst = lower.AppendEncode(dst, texts.of(value)[:emailBytes])
 		return kind, append(dst, emailHost...), nil
 	}
-}
-
-// tiersOf returns the ranges in which whole numbers stay: up to each of these, and above the one before. So a number
-// becomes the same in a smallint and in a bigint, and fits both. The sign stays, and so does 0.
-func tiersOf(c source.Column) []uint64 {
-	tiers := []uint64{1<<15 - 1, 1<<31 - 1, 1<<63 - 1, 1<<64 - 1}
-	most := largest(c)
-	for i, tier := range tiers {
-		if most <= tier {
-			return append(slices.Clone(tiers[:i]), most)
-		}
-	}
-	return tiers
-}
-
-// hashNumber masks a decimal number, whose digits are permuted as those of a whole number.
-func hashNumber(dst, value []byte, numbers *permuter, tiers []uint64) ([]byte, error) {
-	var d decimal
-	if isSpecial(value) {
-		return append(dst, value...), nil
-	}
-	switch {
-	case !d.parse(value) || d.exponent:
-		return dst, errNotNumber
-	case d.large:
-		return hashLarge(dst, value, numbers), nil
-	}
-	low := uint64(0)
-	for _, tier := range tiers {
-		if d.digits > low && d.digits <= tier {
-			d.digits = low + 1 + numbers.number(d.digits-low-1, tier-low)
-			break
-		}
-		low = tier
-	}
-	return d.append(dst), nil
-}
-
-// hashLarge masks a number that is larger than any tier, by one with as many digits.
-func hashLarge(dst, value []byte, numbers *permuter) []byte {
-	begin := len(dst)
-	dst = append(dst, value...)
-	var symbols []symbol
-	for d := (decimal{large: false}); !d.large; d.parse(dst[begin:]) {
-		symbols = symbols[:0]
-		for _, b := range dst[begin:] {
-			switch {
-			case isDigit(b) && len(symbols) > 0:
-				symbols = append(symbols, symbol{uint32(b - '0'), 10})
-			case isDigit(b) && b != '0':
-				symbols = append(symbols, symbol{uint32(b - '1'), 9})
-			}
-		}
-		numbers.tweak = [len(numbers.tweak)]byte{}
-		numbers.symbols(symbols)
-		next := 0
-		for i, b := range dst[begin:] {
-			switch {
-			case isDigit(b) && next > 0:
-				dst[begin+i] = '0' + byte(symbols[next].value)
-				next++
-			case isDigit(b) && b != '0':
-				dst[begin+i] = '1' + byte(symbols[next].value)
-				next++
-			}
-		}
-	}
-	return dst
 }
 
 // appendInt is strconv's, for positive numbers.

@@ -57,9 +57,9 @@ func (e *ValueError) Error() string {
 // Unwrap returns the cause.
 func (e *ValueError) Unwrap() error { return e.Err }
 
-// NewMasker returns a Masker for rows with these columns, of which each has the rule in its place, or the zero Rule. A
+// newMasker returns a Masker for rows with these columns, of which each has the rule in its place, or the zero Rule. A
 // column that is dropped must not be among them. The error names the column that does not fit its rule.
-func NewMasker(key *Key, columns []source.Column, rules []Rule) (*Masker, error) {
+func newMasker(key *Key, columns []source.Column, rules []Rule) (*Masker, error) {
 	m := &Masker{columns: make([]maskedColumn, len(columns))}
 	for i, column := range columns {
 		one := maskedColumn{name: column.Name, rule: rules[i]}

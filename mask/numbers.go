@@ -83,6 +83,7 @@ func isSpecial(text []byte) bool {
 func (r Rule) newNumber(k *Key, c source.Column) masking {
 	noise := newPRF(k, "noise")
 	most := largest(c)
+	var normal []byte
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Number && kind != source.Text {
 			return kind, dst, errNotNumber
@@ -99,7 +100,8 @@ func (r Rule) newNumber(k *Key, c source.Column) masking {
 		case r.part == "round":
 			d.round(uint64(r.number))
 		default:
-			d.add(share(noise.of(value), r.number), most)
+			normal = appendNormal(normal[:0], value, 0) // equal numbers have the same noise
+			d.add(share(noise.of(normal), r.number), most)
 		}
 		return kind, d.append(dst), nil
 	}
@@ -163,7 +165,8 @@ func (r Rule) float(
 	if r.part == "round" {
 		v = math.Trunc(v/float64(r.number)) * float64(r.number)
 	} else {
-		part := v * float64(share(noise.of(value), r.number)) / (100 * percent)
+		var normal [64]byte
+		part := v * float64(share(noise.of(strconv.AppendFloat(normal[:0], v, 'f', -1, size)), r.number)) / (100 * percent)
 		if math.Abs(v+part) > math.MaxFloat32 && size == 32 || math.IsInf(v+part, 0) {
 			part = -part
 		}

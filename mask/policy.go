@@ -3,6 +3,7 @@ package mask
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"culvert/source"
@@ -20,6 +21,34 @@ type Policy struct {
 // Rules are the rules of the columns of a table, by their names. They are data, for JSON.
 type Rules map[string]Rule
 
+// masked returns the columns whose values become others, in order.
+func (r Rules) masked() (names []string) {
+	for name, rule := range r {
+		if !rule.IsDrop() && !rule.IsZero() {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Knows refuses rules for columns that a table does not have: neither those that are read, nor its definition, if that is
+// known.
+func (p *Policy) Knows(t Table) error {
+	for _, name := range slices.Sorted(maps.Keys(p.Of(t.Name))) {
+		_, read := column(t.Columns, name)
+		if read || t.Definition == nil && p.Of(t.Name)[name].IsDrop() {
+			continue // Select has left it out
+		}
+		if t.Definition == nil || !slices.ContainsFunc(t.Definition.Columns, func(c source.ColumnDefinition) bool {
+			return c.Name == name
+		}) {
+			return fmt.Errorf("mask: table %q: there is no column %q, for which there is a rule", t.Name, name)
+		}
+	}
+	return nil
+}
+
 // IsZero reports whether nothing is masked.
 func (p *Policy) IsZero() bool { return p == nil || len(p.Tables) == 0 }
 
@@ -31,8 +60,9 @@ func (p *Policy) Of(table string) Rules {
 	return p.Tables[table]
 }
 
-// Masker returns what masks the rows of a table with these columns, or nil if none is masked. A column that is dropped
-// must have been left out: it is an error if it is among them.
+// Masker returns what masks the rows of a table with these columns, or nil if there are no rules for their values. It is
+// an error if a column that is to be dropped is among them, or if none of those with rules is: then the table is another
+// one than the rules mean, and its values would leave as they are.
 func (p *Policy) Masker(table string, columns []source.Column) (*Masker, error) {
 	rules := p.Of(table)
 	if len(rules) == 0 {
@@ -42,6 +72,9 @@ func (p *Policy) Masker(table string, columns []source.Column) (*Masker, error) 
 	for i, column := range columns {
 		all[i] = rules[column.Name]
 		masked = masked || !all[i].IsZero()
+	}
+	if names := rules.masked(); !masked && len(names) > 0 {
+		return nil, fmt.Errorf("mask: table %q: the column %q is to be masked, but was not read", table, names[0])
 	}
 	for _, column := range columns {
 		if rules[column.Name].IsDrop() {
@@ -54,7 +87,7 @@ func (p *Policy) Masker(table string, columns []source.Column) (*Masker, error) 
 	if p.Key == nil {
 		return nil, fmt.Errorf("mask: table %q: there is no key", table)
 	}
-	m, err := NewMasker(p.Key, columns, all)
+	m, err := newMasker(p.Key, columns, all)
 	if err != nil {
 		return nil, fmt.Errorf("mask: table %q: %w", table, err)
 	}
@@ -92,6 +125,11 @@ func (p *Policy) Select(
 		}
 		if err := rows.Close(); err != nil {
 			return s, err
+		}
+		for _, name := range dropped {
+			if !slices.Contains(all, name) {
+				return s, fmt.Errorf("mask: table %q: there is no column %q, which is to be dropped", table, name)
+			}
 		}
 	}
 	s.Columns = slices.DeleteFunc(all, func(name string) bool { return slices.Contains(dropped, name) })

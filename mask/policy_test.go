@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 		{Kind: source.Unique, Columns: []string{"code"}},
 		{Kind: source.Check, Name: "adult", Definition: "CHECK ((born < '2000-01-01'::date))"},
 	}, [3]string{"id", "integer", "int32"}, [3]string{"email", "text", "string"}, [3]string{"born", "date", "date"},
-		[3]string{"code", "varchar(8)", "string(8)"}, [3]string{"tiny", "tinyint", "int16"})
+		[3]string{"code", "varchar(8)", "string(8)"}, [3]string{"tiny", "tinyint", "int16"}, [3]string{"price", "numeric(10,2)", "decimal(10,2)"})
 	orders := table(t, "orders", []source.Constraint{
 		{
 			Kind: source.ForeignKey, Columns: []string{"customer"},
@@ -56,10 +56,12 @@ func TestCheck(t *testing.T) {
 			Kind: source.ForeignKey, Columns: []string{"size"},
 			Definition: "FOREIGN KEY (size) REFERENCES customers(tiny)",
 		},
-	}, [3]string{"customer", "bigint", "int64"}, [3]string{"mail", "text", "string"}, [3]string{
-		"size", "integer",
-		"int32",
-	})
+		{
+			Kind: source.ForeignKey, Columns: []string{"paid"},
+			Definition: "FOREIGN KEY (paid) REFERENCES customers(price)",
+		},
+	}, [3]string{"customer", "bigint", "int64"}, [3]string{"mail", "text", "string"},
+		[3]string{"size", "integer", "int32"}, [3]string{"paid", "numeric(10,3)", "decimal(10,3)"})
 	generated := table(t, "people", nil, [3]string{"name", "text", "string"}, [3]string{"upper", "text", "string"})
 	generated.Definition.Columns[1].Generated, generated.Definition.Columns[1].Expression = source.Stored, "upper(name)"
 	for _, test := range []struct {
@@ -77,6 +79,7 @@ func TestCheck(t *testing.T) {
 		{map[string]string{"orders.customer": "hash"}, "", `which has no rule: both need the same`},
 		{map[string]string{"customers.email": "email", "orders.mail": "hash"}, "", `has the rule hash, but it refers`},
 		{map[string]string{"customers.tiny": "hash", "orders.size": "hash"}, "", "other values of this type"},
+		{map[string]string{"customers.price": "hash", "orders.paid": "hash"}, "", "other values of this type"},
 		{
 			map[string]string{"customers.email": "name", "orders.mail": "name"},
 			"",

@@ -3,6 +3,7 @@ package mask
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,8 +19,12 @@ type Rule struct {
 	paths  []pathRule // of json, in order
 }
 
-// MaxRule is the most bytes of the text of a rule.
-const MaxRule = 16 << 10
+// MaxRule is the most bytes of the text of a rule, and MaxFixed of the text of the rule fixed: each value of a column may
+// become it, whose batch of rows is held in memory.
+const (
+	MaxRule  = 16 << 10
+	MaxFixed = 256
+)
 
 // parts are the words that may follow the name of a rule. The first one may be left out if it is "".
 var parts = map[string][]string{
@@ -37,16 +42,6 @@ var short = map[string]string{
 	"noise": "number noise",
 }
 
-// Names returns the names of the rules, in order.
-func Names() []string {
-	names := make([]string, 0, len(parts))
-	for name := range parts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // ParseRule reads the text of a rule; the package comment lists them.
 func ParseRule(text string) (Rule, error) {
 	if len(text) > MaxRule || !utf8.ValidString(text) {
@@ -58,7 +53,7 @@ func ParseRule(text string) (Rule, error) {
 	}
 	words, known := parts[name]
 	if !known {
-		return Rule{}, fmt.Errorf("mask: there is no rule %q: use one of %s", name, strings.Join(Names(), ", "))
+		return Rule{}, fmt.Errorf("mask: there is no rule %q: use one of %s", name, strings.Join(slices.Sorted(maps.Keys(parts)), ", "))
 	}
 	r := Rule{name: name}
 	switch name {
@@ -95,6 +90,10 @@ func (r Rule) parseFixed(text string) (Rule, error) {
 			return Rule{}, errors.New(`mask: the text of the rule fixed has a quote at its beginning only; write "…"`)
 		}
 		r.text = unquoted
+	}
+	if len(r.text) > MaxFixed {
+		return Rule{}, fmt.Errorf("mask: the text of the rule fixed may have %d bytes, and this one has %d", MaxFixed,
+			len(r.text))
 	}
 	return r, nil
 }

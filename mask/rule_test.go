@@ -30,6 +30,7 @@ func TestParseRule(t *testing.T) {
 		"keep first 0": "whole number", "name middle": "first, last", "noise 101%": "from 1 to 100",
 		"json":          "needs a path",
 		"json a: email": "no path", "json $.a: json $.b: text": "cannot be inside", "json $.a": "needs PATH",
+		"fixed " + strings.Repeat("x", mask.MaxFixed+1): "may have 256 bytes",
 		`fixed "a`: "quote", "round -1": "whole number", strings.Repeat("x", mask.MaxRule+1): "too long",
 	} {
 		if r, err := mask.ParseRule(text); err == nil || !strings.Contains(err.Error(), want) {

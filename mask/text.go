@@ -28,11 +28,14 @@ func newShaped(k *Key, c source.Column) masking {
 		if kind != source.Text {
 			return kind, dst, errNotText
 		}
+		if !utf8.Valid(value) {
+			return kind, dst, errNotUTF8
+		}
 		return kind, s.append(dst, trimmed(c, value)), nil
 	}
 }
 
-// append appends the masked text.
+// append appends the masked text, which must be UTF-8: otherwise different texts could become equal.
 func (s *shaper) append(dst, text []byte) []byte {
 	s.permuter.tweak = [len(s.permuter.tweak)]byte{}
 	for len(text) > segment {
@@ -71,8 +74,6 @@ func (s *shaper) appendSegment(dst, text []byte) []byte {
 			r, n := utf8.DecodeRune(text)
 			text = text[n:]
 			switch {
-			case r == utf8.RuneError && n == 1:
-				dst = append(dst, '?') // whatever it was
 			case alphabetOf(r) == nil:
 				dst = utf8.AppendRune(dst, r)
 			default:
@@ -102,7 +103,7 @@ func (s *shaper) add(text []byte) (size int) {
 		return 1
 	default:
 		r, n := utf8.DecodeRune(text)
-		if a := alphabetOf(r); a != nil && (r != utf8.RuneError || n > 1) {
+		if a := alphabetOf(r); a != nil {
 			s.symbols = append(s.symbols, symbol{a.index[r], uint32(len(a.letters))})
 			s.alphabet = append(s.alphabet, a)
 		}

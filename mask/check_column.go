@@ -1,0 +1,77 @@
+package mask
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"culvert/source"
+)
+
+// checkColumns finds rules whose values the columns of a table cannot have, although that does not follow from the
+// logical type, and texts that the database compares otherwise than masks do.
+func (p *Policy) checkColumns(t Table) (notices []string, err error) {
+	rules := p.Of(t.Name)
+	for _, name := range rules.masked() {
+		i := slices.IndexFunc(t.Definition.Columns, func(c source.ColumnDefinition) bool { return c.Name == name })
+		c, read := column(t.Columns, name)
+		if i < 0 || !read {
+			continue
+		}
+		rule, defined := rules[name], t.Definition.Columns[i]
+		if err := rule.suits(c, defined, t.Definition.Dialect); err != nil {
+			return nil, fmt.Errorf("column %q: %w", name, err)
+		}
+		if rule.IsInjective() && isText(c.Logical) && ignoresCase(defined, t.Definition.Dialect) && hasKey(t, name) {
+			notices = append(notices, fmt.Sprintf("table %q: the database may ignore case in the column %q, which is part "+
+				"of a key, and masks do not: values that differ only in case become different ones, and the rule %s may "+
+				"make others that differ only in case", t.Name, name, rule))
+		}
+	}
+	return notices, nil
+}
+
+// suits says why a column of a database cannot have the values of a rule.
+func (r Rule) suits(c source.Column, defined source.ColumnDefinition, of source.Dialect) error {
+	isSet := of.Family() == source.MySQL && strings.HasPrefix(strings.ToLower(c.Type), "set(")
+	switch {
+	case r.name == "null":
+		return nil
+	case r.name == "fixed" && c.Logical.Class == source.EnumClass && !c.Logical.List:
+		quoted := "'" + strings.ReplaceAll(r.text, "'", "''") + "'"
+		if !slices.Contains(defined.Values, r.text) && !strings.Contains(c.Type, quoted) {
+			return errors.New("the text of the rule fixed is none of the values of the type " + c.Type)
+		}
+	case r.name == "fixed":
+	case of != source.SQLite && (c.Logical.Class == source.UnknownClass || isSet):
+		return fmt.Errorf("the rule %s cannot mask the type %s: use fixed, null or drop", r, c.Type)
+	}
+	return nil
+}
+
+// ignoresCase reports whether the database may hold texts for equal that differ in case. The collations of MySQL do,
+// unless their names say otherwise; the one of its tables is not known.
+func ignoresCase(c source.ColumnDefinition, of source.Dialect) bool {
+	collation := strings.ToLower(c.Collation)
+	switch of.Family() {
+	case source.MySQL:
+		return !strings.HasSuffix(collation, "_bin") && !strings.HasSuffix(collation, "_cs") && collation != "binary"
+	case source.SQLite:
+		return strings.Contains(collation, "nocase")
+	}
+	return c.Type == "citext" || strings.HasSuffix(c.Type, ".citext")
+}
+
+// hasKey reports whether a column is part of a primary or foreign key of its table, or is unique.
+func hasKey(t Table, name string) bool {
+	for _, c := range t.Definition.Constraints {
+		if r, is := parseReference(c.Definition); c.Kind == source.ForeignKey && is && slices.Contains(r.columns, name) ||
+			c.Kind != source.Check && slices.Contains(c.Columns, name) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(t.Definition.Indexes, func(i source.Index) bool {
+		return i.Unique && slices.Contains(i.Columns, name)
+	})
+}
