@@ -86,7 +86,9 @@ func (p *Plan) MaskTables(ctx context.Context, src source.Source, names []string
 		if err != nil {
 			return nil, aboutTable(&TableStats{Name: name, File: name}, err)
 		}
-		all = append(all, o.maskTable())
+		one := o.maskTable()
+		one.Where = p.choiceOf(name).Selection.Where
+		all = append(all, one)
 	}
 	return all, nil
 }

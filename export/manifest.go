@@ -57,8 +57,8 @@ func (p *Plan) Entry(o *Outline, files []manifest.Part) (manifest.Table, error) 
 }
 
 // addMasks adds the masks of a table to its entry. The ranges of parts have values of the columns by which the table
-// was
-// cut, so they are left out if these are masked.
+// was cut, so they are left out if these are masked. So are the positions of sequences, which are the last values of
+// columns.
 func (p *Plan) addMasks(t *manifest.Table) {
 	rules := p.Masks.Of(t.Name)
 	for column, rule := range rules {
@@ -71,6 +71,21 @@ func (p *Plan) addMasks(t *manifest.Table) {
 			t.Parts[i].Range = nil
 		}
 	}
+	if t.Definition != nil && len(rules) > 0 {
+		t.Definition = withoutPositions(t.Definition, rules)
+	}
+}
+
+// withoutPositions returns a definition without the positions of the sequences of columns that are masked.
+func withoutPositions(d *source.Definition, rules mask.Rules) *source.Definition {
+	without := *d
+	without.Sequences = slices.Clone(d.Sequences)
+	for i := range without.Sequences {
+		if s := &without.Sequences[i]; !rules[s.Column].IsZero() {
+			s.Last, s.Next = nil, nil
+		}
+	}
+	return &without
 }
 
 // showsMasked reports whether a range may have values of columns that are masked. A position of PostgreSQL is no value;

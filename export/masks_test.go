@@ -157,6 +157,45 @@ func compareMasked(t *testing.T, d *export.Directory, db source.Source, key *mas
 	}
 }
 
+// TestMasksOfSequence leaves the last number of a masked column out of the manifest.
+func TestMasksOfSequence(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE TABLE people (id serial PRIMARY KEY, number serial, mail text);
+		INSERT INTO people (mail) VALUES ('a'), ('b')`)
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	plan := export.Plan{Unencrypted: true, Jobs: 1}
+	plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{"people.id": "hash"})
+	to := newShelf()
+	if _, err := plan.Tables(t.Context(), to, db, []string{"people"}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := export.OpenDirectory(filesOf(to))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sequences := d.Manifest.Tables[0].Definition.Sequences
+	if len(sequences) != 2 {
+		t.Fatalf("the manifest has the sequences %v", sequences)
+	}
+	for _, s := range sequences {
+		if (s.Last == nil) != (s.Column == "id") {
+			t.Errorf("the manifest has the last number %v of the column %q", s.Last, s.Column)
+		}
+	}
+	plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{"people.mail": "hash", "people.email": "email"})
+	for _, size := range []int64{0, 1 << 20} {
+		plan.PartSize = size
+		if _, err := plan.Outline(t.Context(), db, "people"); err == nil ||
+			!strings.Contains(err.Error(), `no column "email"`) {
+			t.Errorf("a rule for a column that is not there: the error is %v", err)
+		}
+	}
+}
+
 // TestMasksOfQuery masks the columns of a query by their names.
 func TestMasksOfQuery(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)

@@ -70,6 +70,9 @@ func (p *Plan) outline(
 	if err == nil && o.Definition == nil && choice.NoRows {
 		err = errNoDefinition
 	}
+	if err == nil {
+		err = p.Masks.Knows(o.maskTable())
+	}
 	o.Definition = choice.Define(o.Definition)
 	return o, err
 }

@@ -33,9 +33,7 @@
 //	                      the view "sales" (source.Omitter). The last may say how much more there is. Absent if the
 //	                      tables were named
 //	mask_key     string   the fingerprint of the key by which values were masked, 16 hexadecimal digits; absent if
-//
-// none were
-//
+//	                      none were
 //	schema       object   what makes the whole database again beside its rows; see Schema. Absent if tables were named
 //	author       string   the Ed25519 key that has signed the manifest, 32 bytes in base64; absent if it is not signed
 //	tables       array    of objects, in the order of the export

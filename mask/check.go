@@ -13,6 +13,7 @@ type Table struct {
 	Name       string             // as in the Policy
 	Columns    []source.Column    // that are read
 	Definition *source.Definition // nil if it is not known
+	Where      string             // the condition that rows have to meet, which the manifest shows; "" if there is none
 }
 
 // Check finds rules that would break a table: that do not fit the type of their column, that make a unique column lose
@@ -32,6 +33,10 @@ func (p *Policy) Check(tables []Table) (notices []string, err error) {
 		}
 		if _, err := p.Masker(t.Name, t.Columns); err != nil {
 			return nil, err
+		}
+		if about := mentioned(t.Where, p.Of(t.Name)); about != "" {
+			notices = append(notices, fmt.Sprintf("table %q: the condition of its rows is about the column %q, which "+
+				"is masked: the condition leaves as it is, with its values", t.Name, about))
 		}
 		if t.Definition == nil {
 			continue

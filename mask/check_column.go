@@ -24,9 +24,9 @@ func (p *Policy) checkColumns(t Table) (notices []string, err error) {
 			return nil, fmt.Errorf("column %q: %w", name, err)
 		}
 		if rule.IsInjective() && isText(c.Logical) && ignoresCase(defined, t.Definition.Dialect) && hasKey(t, name) {
-			notices = append(notices, fmt.Sprintf("table %q: the database may ignore case in the column %q, which is part "+
-				"of a key, and masks do not: values that differ only in case become different ones, and the rule %s may "+
-				"make others that differ only in case", t.Name, name, rule))
+			notices = append(notices, fmt.Sprintf("table %q: the database may ignore case in the column %q, which is "+
+				"part of a key, and masks do not: values that differ only in case become different ones, and the rule "+
+				"%s may make others that differ only in case", t.Name, name, rule))
 		}
 	}
 	return notices, nil
@@ -66,8 +66,11 @@ func ignoresCase(c source.ColumnDefinition, of source.Dialect) bool {
 // hasKey reports whether a column is part of a primary or foreign key of its table, or is unique.
 func hasKey(t Table, name string) bool {
 	for _, c := range t.Definition.Constraints {
-		if r, is := parseReference(c.Definition); c.Kind == source.ForeignKey && is && slices.Contains(r.columns, name) ||
-			c.Kind != source.Check && slices.Contains(c.Columns, name) {
+		columns := c.Columns
+		if r, is := parseReference(c.Definition); is && c.Kind == source.ForeignKey {
+			columns = r.columns
+		}
+		if c.Kind != source.Check && slices.Contains(columns, name) {
 			return true
 		}
 	}

@@ -34,8 +34,8 @@ func parseDay(text []byte) (d day, is bool) {
 	return d, d.month <= 12 && d.date <= 31 && isClock(d.rest)
 }
 
-// isClock reports whether what follows a day is only a time of day, a zone as a number or UTC, and an era: anything else
-// may tell what must not leave.
+// isClock reports whether what follows a day is only a time of day, a zone as a number or UTC, and an era: anything
+// else may tell what must not leave.
 func isClock(rest []byte) bool {
 	rest = bytes.TrimSuffix(rest, []byte(" BC"))
 	if len(rest) > 0 && (rest[0] == ' ' || rest[0] == 'T') && !bytes.HasPrefix(rest, []byte(" UTC")) {
@@ -202,8 +202,8 @@ func (r Rule) newDate(k *Key) masking {
 	}
 }
 
-// move changes the day by so many days, or by one more if the number is not negative, so that it is another one. It goes
-// in the other direction if there are no such days.
+// move changes the day by so many days, or by one more if the number is not negative, so that it is another one. It
+// goes in the other direction if there are no such days.
 func (d *day) move(days int) {
 	if days >= 0 {
 		days++

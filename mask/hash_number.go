@@ -10,9 +10,9 @@ import (
 	"culvert/source"
 )
 
-// numberHash permutes the numbers of a column. Whole numbers stay in a tier of tiersOf. Others are permuted as the whole
-// numbers of their digits, with the digits after the point that the type of the column has: equal numbers become equal,
-// whether they were printed as 1.5 or 1.50.
+// numberHash permutes the numbers of a column. Whole numbers stay in a tier of tiersOf. Others are permuted as the
+// whole numbers of their digits, with the digits after the point that the type of the column has: equal numbers become
+// equal, whether they were printed as 1.5 or 1.50.
 type numberHash struct {
 	numbers         *permuter
 	positive        []uint64
@@ -125,8 +125,8 @@ func (h *numberHash) appendLarge(dst []byte, longer bool) []byte {
 	return append(dst, text...)
 }
 
-// appendNormal appends a decimal number without a plus sign, and without zeros at the end of its fraction, except that it
-// has as many digits after the point as the scale says.
+// appendNormal appends a decimal number without a plus sign, and without zeros at the end of its fraction, except that
+// it has as many digits after the point as the scale says.
 func appendNormal(dst, number []byte, scale int) []byte {
 	number = bytes.TrimPrefix(number, []byte("+"))
 	whole, fraction, _ := bytes.Cut(number, []byte("."))
@@ -146,8 +146,8 @@ func appendNormal(dst, number []byte, scale int) []byte {
 	return dst
 }
 
-// powers are the ends of the tiers of all types, in which whole numbers stay. So a number becomes the same in a smallint
-// and in a bigint, and fits both.
+// powers are the ends of the tiers of all types, in which whole numbers stay. So a number becomes the same in a
+// smallint and in a bigint, and fits both.
 var powers = []uint64{1<<15 - 1, 1<<31 - 1, 1<<63 - 1, 1<<64 - 1}
 
 // tiersOf returns the ranges in which the numbers of a type stay: up to each of these, and above the one before. Those
@@ -195,7 +195,8 @@ const (
 )
 
 func isYear(c source.Column) bool {
-	return c.Logical.Class == source.IntClass && c.Logical.Bits == 16 && strings.HasPrefix(strings.ToLower(c.Type), "year")
+	t := c.Logical
+	return t.Class == source.IntClass && t.Bits == 16 && strings.HasPrefix(strings.ToLower(c.Type), "year")
 }
 
 // largest returns the largest integer of the type of a column, by its name in the database.

@@ -172,7 +172,8 @@ func TestTypesOfDatabases(t *testing.T) {
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s for %s: the error is %v, want %q", test.rule, test.column, err, test.want)
 		}
-		if all := strings.Join(notices, "\n"); (all == "") != (test.notice == "") || !strings.Contains(all, test.notice) {
+		all := strings.Join(notices, "\n")
+		if (all == "") != (test.notice == "") || !strings.Contains(all, test.notice) {
 			t.Errorf("%s for %s: the notices are %q", test.rule, test.column, all)
 		}
 	}

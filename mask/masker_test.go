@@ -180,7 +180,8 @@ func TestSame(t *testing.T) {
 		}
 	}
 	inJSON := mustMask(t, column(t, "jsonb", "json"), "json $.n: digits", source.JSON, `{"n": 4711}`)[0]
-	if plain := mustMask(t, column(t, "int", "int32"), "digits", source.Number, "4711")[0]; inJSON != `{"n": `+plain+`}` {
+	plain := mustMask(t, column(t, "int", "int32"), "digits", source.Number, "4711")[0]
+	if inJSON != `{"n": `+plain+`}` {
 		t.Errorf("4711 becomes %s, and in a document %s", plain, inJSON)
 	}
 	padded := mustMask(t, column(t, "char(30)", "char(30)"), "email", source.Text, "a@b.c   ")

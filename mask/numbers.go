@@ -166,7 +166,8 @@ func (r Rule) float(
 		v = math.Trunc(v/float64(r.number)) * float64(r.number)
 	} else {
 		var normal [64]byte
-		part := v * float64(share(noise.of(strconv.AppendFloat(normal[:0], v, 'f', -1, size)), r.number)) / (100 * percent)
+		sum := noise.of(strconv.AppendFloat(normal[:0], v, 'f', -1, size))
+		part := v * float64(share(sum, r.number)) / (100 * percent)
 		if math.Abs(v+part) > math.MaxFloat32 && size == 32 || math.IsInf(v+part, 0) {
 			part = -part
 		}

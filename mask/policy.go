@@ -32,8 +32,8 @@ func (r Rules) masked() (names []string) {
 	return names
 }
 
-// Knows refuses rules for columns that a table does not have: neither those that are read, nor its definition, if that is
-// known.
+// Knows refuses rules for columns that a table does not have: neither those that are read, nor its definition, if that
+// is known.
 func (p *Policy) Knows(t Table) error {
 	for _, name := range slices.Sorted(maps.Keys(p.Of(t.Name))) {
 		_, read := column(t.Columns, name)
@@ -60,9 +60,9 @@ func (p *Policy) Of(table string) Rules {
 	return p.Tables[table]
 }
 
-// Masker returns what masks the rows of a table with these columns, or nil if there are no rules for their values. It is
-// an error if a column that is to be dropped is among them, or if none of those with rules is: then the table is another
-// one than the rules mean, and its values would leave as they are.
+// Masker returns what masks the rows of a table with these columns, or nil if there are no rules for their values. It
+// is an error if a column that is to be dropped is among them, or if none of those with rules is: then the table is
+// another one than the rules mean, and its values would leave as they are.
 func (p *Policy) Masker(table string, columns []source.Column) (*Masker, error) {
 	rules := p.Of(table)
 	if len(rules) == 0 {

@@ -42,7 +42,8 @@ func TestCheck(t *testing.T) {
 		{Kind: source.Unique, Columns: []string{"code"}},
 		{Kind: source.Check, Name: "adult", Definition: "CHECK ((born < '2000-01-01'::date))"},
 	}, [3]string{"id", "integer", "int32"}, [3]string{"email", "text", "string"}, [3]string{"born", "date", "date"},
-		[3]string{"code", "varchar(8)", "string(8)"}, [3]string{"tiny", "tinyint", "int16"}, [3]string{"price", "numeric(10,2)", "decimal(10,2)"})
+		[3]string{"code", "varchar(8)", "string(8)"}, [3]string{"tiny", "tinyint", "int16"},
+		[3]string{"price", "numeric(10,2)", "decimal(10,2)"})
 	orders := table(t, "orders", []source.Constraint{
 		{
 			Kind: source.ForeignKey, Columns: []string{"customer"},

@@ -19,8 +19,8 @@ type Rule struct {
 	paths  []pathRule // of json, in order
 }
 
-// MaxRule is the most bytes of the text of a rule, and MaxFixed of the text of the rule fixed: each value of a column may
-// become it, whose batch of rows is held in memory.
+// MaxRule is the most bytes of the text of a rule, and MaxFixed of the text of the rule fixed: each value of a column
+// may become it, whose batch of rows is held in memory.
 const (
 	MaxRule  = 16 << 10
 	MaxFixed = 256
@@ -53,7 +53,8 @@ func ParseRule(text string) (Rule, error) {
 	}
 	words, known := parts[name]
 	if !known {
-		return Rule{}, fmt.Errorf("mask: there is no rule %q: use one of %s", name, strings.Join(slices.Sorted(maps.Keys(parts)), ", "))
+		return Rule{}, fmt.Errorf("mask: there is no rule %q: use one of %s", name,
+			strings.Join(slices.Sorted(maps.Keys(parts)), ", "))
 	}
 	r := Rule{name: name}
 	switch name {

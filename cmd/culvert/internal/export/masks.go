@@ -41,11 +41,30 @@ func (e *coordination) maskAlone(ctx context.Context) (err error) {
 	if err := e.choose(ctx, src, e.app); err != nil {
 		return e.db.Explain(err)
 	}
-	names, err := e.meantNames(ctx, src)
-	if err != nil {
-		return e.db.Explain(err)
+	// The coordinator reads the schema again, of its own snapshot. Only what is masked stays.
+	look, plan := *e.request, *e.plan
+	look.plan = &plan
+	names, err := look.namesWithSchema(ctx, src)
+	if err == nil {
+		err = look.mask(ctx, e.app, src, names)
 	}
-	return e.mask(ctx, e.app, src, names)
+	e.masked, e.plan.Masks = look.masked, plan.Masks
+	return e.db.Explain(err)
+}
+
+// namesWithSchema returns the tables of a request that may read the whole database, whose schema decides which tables
+// have rows.
+func (e *request) namesWithSchema(ctx context.Context, src source.Source) ([]string, error) {
+	if e.options.all && !e.options.dataOnly {
+		schema, err := source.SchemaOf(ctx, src, e.schemaConfig())
+		if _, err = e.takeSchema(schema, err); err != nil {
+			return nil, err
+		}
+		if schema != nil && schema.OwnRows {
+			source.Separate(src)
+		}
+	}
+	return e.tableNames(ctx, src)
 }
 
 // maskedSettings returns the settings of a job, with the rules of its tables.
@@ -93,8 +112,7 @@ func (e *request) queryMasked(ctx context.Context, out io.Writer, src source.Sou
 		if err != nil {
 			return nil, err
 		}
-		columns := []mask.Table{{Columns: rows.Columns()}}
-		if plan.Masks, err = e.options.masks.Policy(columns); err != nil {
+		if plan.Masks, err = e.options.masks.OfQuery(rows.Columns()); err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
 		return rows, nil

@@ -149,7 +149,8 @@ func (f *Flags) Look(
 		return nil, err
 	}
 	if f.strict {
-		if err := refuse(ctx, src, tables, f.decided(tables)); err != nil {
+		suspects, err := Suspects(ctx, src, tables, f.decided(tables))
+		if err = errors.Join(err, refuse(suspects)); err != nil {
 			return nil, err
 		}
 	}
@@ -160,12 +161,29 @@ func (f *Flags) Look(
 	return policy, err
 }
 
+// OfQuery returns what is masked of a query. With strict, it looks at the names and types of columns, not at rows,
+// which are already on their way.
+func (f *Flags) OfQuery(columns []source.Column) (*mask.Policy, error) {
+	tables := []mask.Table{{Columns: columns}}
+	policy, err := f.Policy(tables)
+	if err != nil || !f.strict {
+		return policy, err
+	}
+	return policy, refuse(suspectsOf(tables[0], make([][][]byte, len(columns)), f.decided(tables)[""]))
+}
+
 // Policy returns what is masked of tables. Of several rules for a column, the last one counts. The error names a
 // pattern that matches no column.
 func (f *Flags) Policy(tables []mask.Table) (*mask.Policy, error) {
 	all, err := f.assignments()
 	if err != nil {
 		return nil, err
+	}
+	for _, t := range tables {
+		if t.Definition == nil && t.Name != "" && len(all) > 0 {
+			return nil, fmt.Errorf("the definition of the table %q is too large to be looked up, so it is not known "+
+				"which masks its columns have: leave out the table", t.Name)
+		}
 	}
 	p := &mask.Policy{Tables: map[string]mask.Rules{}}
 	if p.Key, err = f.Key(); err != nil {

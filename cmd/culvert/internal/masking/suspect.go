@@ -32,16 +32,22 @@ func Suspects(
 		if err != nil {
 			return nil, err
 		}
-		for i, c := range t.Columns {
-			if decided[t.Name][c.Name] {
-				continue
-			}
-			if s, is := mask.Suspect(t.Name, c, samples[i]); is {
-				all = append(all, Suspect{t, c.Name, s})
-			}
-		}
+		all = append(all, suspectsOf(t, samples, decided[t.Name])...)
 	}
 	return all, nil
+}
+
+// suspectsOf returns those of a table by some values of each column.
+func suspectsOf(t mask.Table, samples [][][]byte, decided map[string]bool) (all []Suspect) {
+	for i, c := range t.Columns {
+		if decided[c.Name] {
+			continue
+		}
+		if s, is := mask.Suspect(t.Name, c, samples[i]); is {
+			all = append(all, Suspect{t, c.Name, s})
+		}
+	}
+	return all
 }
 
 // sample reads some values of each column of a table that is text, and not decided.
@@ -89,16 +95,13 @@ func sample(
 const maxNamed = 10
 
 // refuse fails if columns look like personal data and have no rule.
-func refuse(
-	ctx context.Context, src source.Source, tables []mask.Table, decided map[string]map[string]bool,
-) error {
-	suspects, err := Suspects(ctx, src, tables, decided)
-	if err != nil || len(suspects) == 0 {
-		return err
+func refuse(suspects []Suspect) error {
+	if len(suspects) == 0 {
+		return nil
 	}
 	names := make([]string, 0, len(suspects))
 	for _, s := range suspects {
-		names = append(names, fmt.Sprintf("%s.%s (%s)", s.Table.Name, s.Column, s.Reason))
+		names = append(names, fmt.Sprintf("%s (%s)", strings.TrimPrefix(s.Table.Name+"."+s.Column, "."), s.Reason))
 	}
 	if len(names) > maxNamed {
 		names = append(names[:maxNamed], fmt.Sprintf("and %d more", len(suspects)-maxNamed))
