@@ -26,8 +26,8 @@
 // Only the numbers in JSON are not as PostgreSQL prints them: jsonb keeps the zeros at the end of a fraction, but 1.5
 // and 1.50 are equal there too, and other systems have no such zeros.
 //
-// Two differences remain. JSON of more than [MaxJSON] bytes is its text as it is, and so is JSON whose exponents stand
-// for more digits than that. And a floating-point zero keeps its sign.
+// Two differences remain. JSON of more than [MaxJSON] bytes is its text as it is, and so is JSON with several
+// exponents that stand for more than 100,000 digits. And a floating-point zero keeps its sign.
 package canonical
 
 import (

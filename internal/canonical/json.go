@@ -12,9 +12,6 @@ const (
 	// much memory.
 	MaxJSON = 1 << 20
 
-	// maxOut is the size of the longest canonical text. Only numbers with exponents can become longer.
-	maxOut = 2 * MaxJSON
-
 	// maxDepth is how deep arrays and objects may be in each other.
 	maxDepth = 1000
 )
@@ -24,6 +21,7 @@ type jsonPrinter struct {
 	text    []byte
 	at      int
 	out     []byte
+	first   int      // where the text begins in out
 	members []member // of the objects that are open
 	keys    []byte   // without escapes
 	spare   []byte
@@ -46,7 +44,8 @@ func (p *jsonPrinter) append(dst, text []byte) ([]byte, bool) {
 	if !utf8.Valid(text) {
 		return dst, false
 	}
-	p.text, p.at, p.out, p.members, p.keys, p.depth = text, 0, dst, p.members[:0], p.keys[:0], 0
+	p.text, p.at, p.out, p.first = text, 0, dst, len(dst)
+	p.members, p.keys, p.depth = p.members[:0], p.keys[:0], 0
 	ok := p.value()
 	if ok {
 		p.skipSpace()
@@ -182,7 +181,7 @@ func (p *jsonPrinter) object() bool {
 	}
 }
 
-func size(text []byte) uint32 { return uint32(len(text)) } // at most maxOut
+func size(text []byte) uint32 { return uint32(len(text)) } // at most longest(MaxJSON)
 
 // compare orders keys by their length, and then by their bytes.
 func (p *jsonPrinter) compare(a, b span) int {

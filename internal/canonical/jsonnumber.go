@@ -69,8 +69,12 @@ func (p *jsonPrinter) shifted(n number, fraction, exponent int) bool {
 	moved := len(p.out)
 	p.out = plain.append(p.out, 0)
 	p.out = append(p.out[:begin], p.out[moved:]...)
-	return len(p.out) <= maxOut
+	return len(p.out)-p.first <= longest(len(p.text))
 }
+
+// longest returns the size of the longest canonical text of JSON of a size. Spaces double it at most, but the digits
+// for which exponents stand have no such bound: one number may have as many as any has, but not all of them.
+func longest(size int) int { return 2*size + maxDigits }
 
 // mayHaveZeros reports whether jsonb, as a field or in a line of CSV, may have a number with zeros at the end of its
 // fraction. Most points are in strings, and what may follow a number does not follow them.
