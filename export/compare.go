@@ -48,8 +48,7 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // calls compared, if that is not nil, with nil, or an error that wraps [ErrDiffers], or the reason why the table cannot
 // be read. Tables whose export failed are left out. The source is separated if [manifest.Manifest.OwnRows] says so.
 // Without a sum, as in manifests of version 1, only the number of rows is compared. Values that were masked are masked
-// again, with the MaskKey. What JSON Lines do not keep, the
-// white space of JSON, is not compared either.
+// again, with the MaskKey. What JSON Lines do not keep, the white space of JSON, is not compared either.
 //
 // In a database of the same system, the text of the values is compared. In another one, it is the values themselves, as
 // the columns of the export have them: see the canonical sum in package manifest. The values of types that have no such
@@ -89,7 +88,7 @@ func (d *Directory) Compare(
 			return err
 		}
 		if across && t.Canonical != "" {
-			plan.logical = logicalOf(t)
+			plan.exported = exportedColumns(t)
 		}
 		err := plan.compare(ctx, src, cmp.Or(name, d.Manifest.NameIn(system, t)), t)
 		switch {
@@ -162,21 +161,21 @@ func (p *Plan) compare(ctx context.Context, src source.Source, name string, t *m
 		return err
 	case stats.Rows != t.Rows:
 		return differencef("it has %d rows, and the export %d", stats.Rows, t.Rows)
-	case p.logical != nil && stats.Canonical.String() != t.Canonical:
+	case p.exported != nil && stats.Canonical.String() != t.Canonical:
 		return differencef("it has as many rows as the export, %d, but not the same values%s", stats.Rows, asPrinted(t))
-	case p.logical == nil && t.Sum != "" && stats.Sum.String() != t.Sum:
+	case p.exported == nil && t.Sum != "" && stats.Sum.String() != t.Sum:
 		return differencef("it has as many rows as the export, %d, but not the same", stats.Rows)
 	}
 	return nil
 }
 
-// logicalOf returns the types of the values of a table that was exported.
-func logicalOf(t *manifest.Table) []source.Type {
-	types := make([]source.Type, len(t.Columns))
+// exportedColumns returns the columns of a table that was exported.
+func exportedColumns(t *manifest.Table) []source.Column {
+	columns := make([]source.Column, len(t.Columns))
 	for i, c := range t.Columns {
-		types[i] = c.Logical
+		columns[i] = source.Column{Name: c.Name, Type: c.Type, Logical: c.Logical}
 	}
-	return types
+	return columns
 }
 
 // asPrinted says which columns may be the reason why another system has other values: those whose values have no text

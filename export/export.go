@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"slices"
 	"sync/atomic"
 
 	"filippo.io/age"
@@ -116,8 +115,9 @@ type Plan struct {
 	// kept has rows that are read only for their sum summed up as JSON Lines keep them.
 	kept bool
 
-	// logical are the types of the values of rows that are read only for their sum; nil for those of the source.
-	logical []source.Type
+	// exported are the columns whose values rows have that are read only for their sum: those of an export from another
+	// system, by whose types values were masked. Nil for those of the source.
+	exported []source.Column
 }
 
 // Sum is a checksum of rows that does not depend on their order. Package manifest says how it is computed.
@@ -281,7 +281,11 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	masker, err := p.Masks.Masker(w.table, rows.Columns())
+	masked := rows.Columns()
+	if p.exported != nil {
+		masked = p.exported
+	}
+	masker, err := p.Masks.Masker(w.table, masked)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -362,11 +366,8 @@ func (p *Plan) types(rows source.Rows, masked bool) *canonical.Types {
 	if masked {
 		printed = "" // some are not printed by it any more
 	}
-	if p.logical != nil {
-		columns = slices.Clone(columns)
-		for i := range columns {
-			columns[i].Logical, printed = p.logical[i], ""
-		}
+	if p.exported != nil {
+		columns, printed = p.exported, ""
 	}
 	if _, isJSONL := p.format().(format.JSONL); isJSONL || p.kept {
 		return canonical.KeptTypesOf(columns, printed)

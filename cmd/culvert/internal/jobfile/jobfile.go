@@ -12,6 +12,7 @@ package jobfile
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/goccy/go-yaml/ast"
@@ -91,16 +92,16 @@ func (e *Error) Error() string {
 
 // Read reads a job file. What is wrong with its text is an [*Error].
 func Read(name string) (*File, error) {
-	info, err := os.Stat(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > MaxSize {
+	text, err := io.ReadAll(io.LimitReader(file, MaxSize+1)) // it may be a pipe, whose size nobody knows
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if len(text) > MaxSize {
 		return nil, &Error{File: name, Text: fmt.Sprintf("it is larger than %d KiB, so it is no job file", MaxSize>>10)}
-	}
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
 	}
 	return Parse(name, text)
 }
