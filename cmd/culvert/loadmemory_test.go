@@ -123,7 +123,7 @@ func TestMemoryOfLargeRowsOfSQLite(t *testing.T) {
 		times float64
 		args  []string
 	}{
-		{9, []string{"copy", "--create", from, "blobs", "postgres:"}},
+		{10.5, []string{"copy", "--create", from, "blobs", "postgres:"}},
 		{13, []string{"copy", "--create", from, "blobs", to}},
 		{13, []string{"load", "--create", backup, to}},
 	} {
