@@ -40,8 +40,10 @@ var floors = [][]string{
 	{"fileservice", "fusefs", "internal/plainfs", "load", "workers"},
 	{roof + "ui", roof + "help"},
 	{roof + "command", roof + "argument", roof + "database", roof + "jobfile", roof + "masking"},
-	{roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export",
-		roof + "masks"},
+	{
+		roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export",
+		roof + "masks",
+	},
 	{roof + "cli", program},
 }
 
