@@ -258,8 +258,17 @@ type work struct {
 	codec  *compress.Encoder // or nil; for a small table, a new one would take most of the time
 }
 
+// redacted hides what a database says of rows that are masked.
+func (p *Plan) redacted(err error) error {
+	if p.Masks.IsZero() {
+		return err
+	}
+	return source.Redacted(err)
+}
+
 // run opens the rows, puts the stages around dst, and ends both.
 func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
+	defer func() { err = p.redacted(err) }()
 	if err := p.checkRecipients(); err != nil {
 		return Stats{}, err
 	}

@@ -280,3 +280,29 @@ func TestMasksRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestMasksInErrors has a condition fail on a value that is masked, which the database then shows.
+func TestMasksInErrors(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE TABLE people (id int PRIMARY KEY, email text);
+		INSERT INTO people SELECT i, 'zqe@firma.de' FROM generate_series(1, 100) AS i`)
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	plan := export.Plan{Unencrypted: true, Jobs: 1}
+	plan.Selection.Where = "email::int > 0"
+	plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{"people.email": "email"})
+	_, whole := plan.Table(t.Context(), io.Discard, db, "people")
+	plan.PartSize = 1 << 20
+	stats, parts := plan.Tables(t.Context(), newShelf(), db, []string{"people"})
+	if len(stats) == 1 && stats[0].Err != nil {
+		parts = stats[0].Err
+	}
+	for _, err := range []error{whole, parts} {
+		if err == nil || !strings.Contains(err.Error(), "22P02") || strings.Contains(err.Error(), "zq") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}

@@ -45,6 +45,7 @@ func (p *Plan) Outline(ctx context.Context, src source.Source, name string) (Out
 func (p *Plan) outline(
 	ctx context.Context, src source.Source, name string, look func(source.Rows) error,
 ) (o Outline, err error) {
+	defer func() { err = p.redacted(err) }()
 	o.Table = name
 	choice := p.choiceOf(name)
 	if p.PartSize == 0 || look != nil || choice.NoRows {

@@ -41,11 +41,20 @@ func (p *Plan) Copy(
 	return stats, err
 }
 
+// redacted hides what a database says of rows whose values are not to be shown.
+func (p *Plan) redacted(err error) error {
+	if !p.Filling.Redact && p.Masks.IsZero() {
+		return err
+	}
+	return source.Redacted(err)
+}
+
 // copy copies a table if it may be filled: for ready, the plan is one for the rows from which the source has left out
 // columns. For a ledger, all its rows are one part.
 func (p *Plan) copy(
 	ctx context.Context, e ends, names Names, open opener, ready func(all *Plan, j *job) error,
 ) (stats Stats, err error) {
+	defer func() { err = p.redacted(err) }()
 	from := names.From
 	// The rows have a context of their own, since a failure of the sink ends them, but not what follows.
 	reading, stop := context.WithCancel(ctx)
@@ -157,6 +166,7 @@ func (p *Plan) checkMasks(ctx context.Context, src source.Source, tables []Names
 func (p *Plan) begin(
 	ctx context.Context, src source.Source, from, to string,
 ) (rows source.Rows, all *Plan, j *job, err error) {
+	defer func() { err = p.redacted(err) }()
 	j = &job{name: from, to: to, pieces: make([]piece, 1)}
 	described, err := source.Describe(ctx, src)
 	if err != nil {

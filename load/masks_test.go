@@ -109,3 +109,29 @@ func TestCopyMasks(t *testing.T) {
 		t.Errorf("rules that differ: %v", err)
 	}
 }
+
+// TestCopyMasksInErrors has a view of the source fail on a value that is masked, which the database then shows.
+func TestCopyMasksInErrors(t *testing.T) {
+	from, _ := newPostgres(t, `CREATE FUNCTION fail(text) RETURNS text LANGUAGE plpgsql AS
+			$$ BEGIN RAISE EXCEPTION 'bad %', $1; END $$;
+		CREATE TABLE people (id int, email text); INSERT INTO people VALUES (1, 'zq@firma.de');
+		CREATE VIEW shown AS SELECT id, fail(email) AS email FROM people`)
+	_, to := newPostgres(t, `CREATE TABLE shown (id int, email text)`)
+	rule, err := mask.ParseRule("email")
+	if err != nil {
+		t.Fatal(err)
+	}
+	masks := &mask.Policy{Key: mask.GenerateKey(), Tables: map[string]mask.Rules{"shown": {"email": rule}}}
+	for name, plan := range map[string]load.Plan{
+		"masks": {Masks: masks}, "redact": {Filling: sink.Filling{Redact: true}},
+	} {
+		src := openPostgres(t, from)
+		stats, err := plan.CopyTables(t.Context(), to, src, []load.Names{{From: "shown", To: "shown"}})
+		if len(stats) == 1 && err == nil {
+			err = stats[0].Err
+		}
+		if err == nil || !strings.Contains(err.Error(), "P0001") || strings.Contains(err.Error(), "zq") {
+			t.Errorf("%s: the error is %v", name, err)
+		}
+	}
+}

@@ -65,3 +65,19 @@ func (e *TextError) Error() string {
 	return fmt.Sprintf("source: column %q%s: a text of the character set %s that would come back from UTF-8 "+
 		"as another one", e.Column, at, e.Charset)
 }
+
+// HiddenMessage stands in place of the message of a database in errors that [Redacted] returns.
+const HiddenMessage = "the message is hidden, since it may show values"
+
+// Redacted returns an error of a database without the message of the database, which may show values, such as the text
+// that is no number: only what was being done, and the code. The errors of the sources of this module can be redacted.
+// Others are returned as they are.
+func Redacted(err error) error {
+	if refused, is := errors.AsType[interface {
+		error
+		Redacted() error
+	}](err); is {
+		return refused.Redacted()
+	}
+	return err
+}

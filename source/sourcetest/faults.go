@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,23 @@ func testFailingQuery(t *testing.T, f *Fixture) {
 	expectSticky(t, rows, err)
 	closeRows(t, rows)
 	expectUsable(t, src, "failing_t", 2)
+}
+
+// testShowingQuery has a message of the database hidden that shows a value.
+func testShowingQuery(t *testing.T, f *Fixture) {
+	rows, err := f.open(t).Query(context.Background(), f.ShowingQuery)
+	if err == nil {
+		err = drain(rows)
+		closeRows(t, rows)
+	}
+	const value = "secret-4711"
+	if !strings.Contains(err.Error(), value) {
+		t.Fatalf("%v does not show %s", err, value)
+	}
+	redacted := source.Redacted(fmt.Errorf("table x: %w", err))
+	if strings.Contains(fmt.Sprintf("%+v", redacted), value) {
+		t.Errorf("%v shows %s", redacted, value)
+	}
 }
 
 // testOneAtATime asks for other rows while rows are open, before and after their first batch.

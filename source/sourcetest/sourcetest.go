@@ -53,6 +53,10 @@ type Fixture struct {
 	// EndlessQuery runs until it is stopped, and returns no row. "" if there is no such query.
 	EndlessQuery string
 
+	// ShowingQuery fails with a message that shows the text secret-4711. "" if the errors of the source cannot be
+	// redacted.
+	ShowingQuery string
+
 	// FailingWhere is a condition that fails for one of the rows with the id 1, 2 and 3. "" if there is none.
 	FailingWhere string
 
@@ -133,6 +137,7 @@ var parts = []struct {
 	{"Select", testSelect, nil},
 	{"SelectLimit", testSelectLimit, nil},
 	{"BadSelect", testBadSelect, nil},
+	{"ShowingQuery", testShowingQuery, func(f *Fixture) bool { return f.ShowingQuery != "" }},
 	{"FailingWhere", testFailingWhere, func(f *Fixture) bool { return f.FailingWhere != "" }},
 	{"Tables", testTables, nil},
 	{"Describe", testDescribe, nil},

@@ -38,6 +38,7 @@ func TestSource(t *testing.T) {
 		FailingQuery: "SELECT IF(seq < 200000, seq, (SELECT 1 UNION SELECT 2))" +
 			" FROM seq_1_to_200000",
 		EndlessQuery: "SELECT SLEEP(3600)",
+		ShowingQuery: "SELECT extractvalue('<a/>', concat('~', 'secret-4711'))",
 		FailingWhere: "IF(id = 2, (SELECT id UNION SELECT 3), 1)",
 		Values:       values,
 		RefusedNames: []string{" edge "}, // no name may end in a space

@@ -69,7 +69,7 @@ func (c *Conn) Explain(ctx context.Context, doing string, err error) error {
 	}
 	if refused, ok := errors.AsType[*gomysql.MySQLError](err); ok {
 		// Without joined errors, which only follow from this one.
-		explained := fmt.Errorf("mysql: %s: %w", doing, refused)
+		explained := &refusedError{doing, refused}
 		if slices.Contains(endsSession, refused.Number) {
 			c.Close()
 			return &LostError{explained.Error(), refused}
@@ -86,6 +86,23 @@ func (c *Conn) Explain(ctx context.Context, doing string, err error) error {
 	}
 	c.Close()
 	return &LostError{fmt.Sprintf("mysql: %s: lost the connection: %v", doing, lost), lost}
+}
+
+// refusedError is what the server says of a statement.
+type refusedError struct {
+	doing   string
+	refused *gomysql.MySQLError
+}
+
+func (e *refusedError) Error() string { return fmt.Sprintf("mysql: %s: %v", e.doing, e.refused) }
+
+func (e *refusedError) Unwrap() error { return e.refused }
+
+// Redacted is for [source.Redacted].
+func (e *refusedError) Redacted() error {
+	refused := *e.refused
+	refused.Message = source.HiddenMessage
+	return &refusedError{e.doing, &refused}
 }
 
 // Refused returns the error of a server that has refused a statement, and not closed the connection. Otherwise it is

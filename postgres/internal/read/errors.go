@@ -44,14 +44,7 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 		return fmt.Errorf("postgres: %s: %w", doing, ctx.Err())
 	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		notes := where
-		if refused.Detail != "" {
-			notes += "; detail: " + refused.Detail
-		}
-		if refused.Hint != "" {
-			notes += "; hint: " + refused.Hint
-		}
-		explained := fmt.Errorf("postgres: %s: %w%s", doing, refused, notes)
+		explained := &refusedError{doing, where, refused}
 		switch {
 		case wire.EndsSession(refused):
 			return sqlsource.Unavailable(explained.Error(), refused)
@@ -66,4 +59,29 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 		return fmt.Errorf("postgres: %s: %w", doing, err)
 	}
 	return sqlsource.Unavailable(fmt.Sprintf("postgres: %s: lost the connection%s: %v", doing, where, err), err)
+}
+
+// refusedError is what the server says of a statement.
+type refusedError struct {
+	doing, where string
+	refused      *pgconn.PgError
+}
+
+func (e *refusedError) Error() string {
+	text := fmt.Sprintf("postgres: %s: %v%s", e.doing, e.refused, e.where)
+	if e.refused.Detail != "" {
+		text += "; detail: " + e.refused.Detail
+	}
+	if e.refused.Hint != "" {
+		text += "; hint: " + e.refused.Hint
+	}
+	return text
+}
+
+func (e *refusedError) Unwrap() error { return e.refused }
+
+// Redacted is for [source.Redacted].
+func (e *refusedError) Redacted() error {
+	refused := &pgconn.PgError{Severity: e.refused.Severity, Code: e.refused.Code, Message: source.HiddenMessage}
+	return &refusedError{e.doing, e.where, refused}
 }

@@ -29,6 +29,7 @@ func TestSource(t *testing.T) {
 		Values:         values,
 		FailingQuery:   "SELECT 1000 / (1000 - i) FROM generate_series(1, 2000) AS i",
 		EndlessQuery:   "SELECT count(*) FROM generate_series(1, 1000000000000)",
+		ShowingQuery:   "SELECT v::int FROM (VALUES ('secret-4711')) AS t (v)",
 		FailingWhere:   "1 / (id - 2) < 1",
 		NoColumns:      true,
 		Divides:        true,

@@ -28,6 +28,15 @@ func (f *failure) Error() string {
 
 func (f *failure) Unwrap() error { return f.err }
 
+// Redacted is for [source.Redacted].
+func (f *failure) Redacted() error {
+	code, is := errors.AsType[sqlite3.ErrorCode](f.err)
+	if !is {
+		return f
+	}
+	return &failure{path: f.path, err: code, class: f.class}
+}
+
 func (f *failure) Is(target error) bool { return f.class != nil && target == f.class }
 
 // fail adds the path and the class to an error of the driver.

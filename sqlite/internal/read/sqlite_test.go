@@ -20,6 +20,7 @@ func TestSource(t *testing.T) {
 		Exec:           func(t *testing.T, sql string) { execute(t, writer, sql) },
 		AllocationFree: true,
 		Parting:        &sourcetest.Parting{Size: 512 << 10, OneRow: 10, Keys: keys},
+		ShowingQuery:   "SELECT json_extract('{}', 'secret-4711')",
 		FailingWhere:   "abs(CASE id WHEN 3 THEN -9223372036854775807 - 1 ELSE id END) < 9",
 		FailingQuery: "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n LIMIT 100000)" +
 			" SELECT CASE i WHEN 99999 THEN abs(-9223372036854775807 - 1) ELSE i END FROM n",
