@@ -247,25 +247,24 @@ func byAffinity(name string, modifiers []int) equals {
 	if known, is := types[source.SQLite][base]; is {
 		return known
 	}
-	for _, affinity := range []struct{ word, listed string }{
-		{"int", "integer"},
-		{"char", "varchar(n)"},
-		{"clob", "text"},
-		{"text", "text"},
-		{"blob", "blob"},
-		{"real", "real"},
-		{"floa", "real"},
-		{"doub", "real"},
-	} {
-		switch {
-		case !strings.Contains(base, affinity.word):
-		case affinity.word == "char" && len(modifiers) != 1:
-			return types[source.SQLite]["text"]
-		default:
-			return types[source.SQLite][affinity.listed]
+	listed := ""
+	switch typename.AffinityOf(base) {
+	case typename.Integer:
+		listed = "integer"
+	case typename.Textual:
+		listed = "text"
+		if strings.Contains(base, "char") && len(modifiers) == 1 {
+			listed = "varchar(n)"
 		}
+	case typename.Blob:
+		if base != "" { // without a type, a column has no equals either
+			listed = "blob"
+		}
+	case typename.Real:
+		listed = "real"
+	default: // a number, or anything
 	}
-	return equals{}
+	return types[source.SQLite][listed]
 }
 
 // limit fills in the modifiers of a type, as far as the system allows them.
