@@ -14,28 +14,34 @@ import (
 	"culvert/place"
 )
 
+// newDirectory returns a new directory, and the place that a command sees there.
+func newDirectory(t *testing.T) (dir string, to place.Place) {
+	t.Helper()
+	dir = t.TempDir()
+	_, l, err := Locate(t.Context(), &command.App{}, dir, &PlaceFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(nil); err != nil {
+			t.Error(err)
+		}
+	})
+	if to, err = l.Directory(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, to
+}
+
 // TestTakenNames has errors that say the same to programs as those of the place.
 func TestTakenNames(t *testing.T) {
-	dir := t.TempDir()
+	dir, to := newDirectory(t)
 	for _, err := range []error{
 		os.WriteFile(filepath.Join(dir, "file"), nil, 0o600), os.Mkdir(filepath.Join(dir, "directory"), 0o700),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
-	_, l, err := Locate(t.Context(), &command.App{}, dir, &PlaceFlags{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(nil); err != nil {
-			t.Error(err)
-		}
-	}()
-	to, err := l.Directory()
-	if err != nil {
-		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		"file": "exists", "directory": "exists and is not a regular file",
@@ -104,22 +110,10 @@ func TestPrintable(t *testing.T) {
 
 // TestCommittedTogether has files of a directory share their syncs as the place offers it, and explains each error.
 func TestCommittedTogether(t *testing.T) {
-	dir := t.TempDir()
-	_, l, err := Locate(t.Context(), &command.App{}, dir, &PlaceFlags{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(nil); err != nil {
-			t.Error(err)
-		}
-	}()
-	to, err := l.Directory()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir, to := newDirectory(t)
 	files := make([]place.File, 3)
 	for i := range files {
+		var err error
 		if files[i], err = to.Create(t.Context(), fmt.Sprint(i)); err != nil {
 			t.Fatal(err)
 		}
