@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"slices"
 	"testing"
 
 	"culvert/internal/testkit"
@@ -24,7 +25,8 @@ func cuts(offsets ...int64) []int64 {
 			offsets = append(offsets, at, at+1)
 		}
 	}
-	return offsets
+	slices.Sort(offsets)
+	return slices.Compact(offsets) // TestCutPart writes a file for each
 }
 
 // TestCutRange cuts an answer before its first byte, after so few bytes that they are no progress, and after more. The
