@@ -55,7 +55,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"mask", "source", "it masks the batches of a source"},
 	{"internal/sqlsource", "source", "it is about the selections and the parts of a source"},
 	{"internal/tablechoice", "source", "it chooses tables of a source by their definitions"},
-	{"internal/tablechoice", "sink/dialect", "which understands foreign keys of all systems"},
+	{"internal/tablechoice", "sink/dialect", "which quotes names for all systems"},
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
 	{"internal/canonical", "source", "it is about the types of a source"},

@@ -66,11 +66,7 @@ func ignoresCase(c source.ColumnDefinition, of source.Dialect) bool {
 // hasKey reports whether a column is part of a primary or foreign key of its table, or is unique.
 func hasKey(t Table, name string) bool {
 	for _, c := range t.Definition.Constraints {
-		columns := c.Columns
-		if r, is := parseReference(c.Definition); is && c.Kind == source.ForeignKey {
-			columns = r.columns
-		}
-		if c.Kind != source.Check && slices.Contains(columns, name) {
+		if c.Kind != source.Check && slices.Contains(c.Columns, name) {
 			return true
 		}
 	}

@@ -41,8 +41,8 @@ func (r *Rules) link(tables []*table) error {
 	}
 	for _, t := range tables {
 		for _, c := range t.definition.Constraints {
-			of, ok := dialect.ReferenceOf(c.Definition)
-			if c.Kind != source.ForeignKey || !ok {
+			of, ok := c.Reference()
+			if !ok {
 				continue
 			}
 			parent := byName[cmp.Or(of.Schema, t.definition.Schema)+"\x00"+of.Table]
