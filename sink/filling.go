@@ -27,7 +27,8 @@ type Filling struct {
 	Create *source.Definition
 
 	// Related are the tables that are made together with this one, by their names in the source. Of a definition of
-	// another system, foreign keys to other tables are left out. Nil stands for tables of the same names.
+	// another system, foreign keys to other tables are left out. Nil stands for tables of the same names. Of one of the
+	// same system, those to tables that are not there are left out: see [Filling.WithoutMissing].
 	Related map[TableName]Related
 
 	// Convert are the names of columns of the table whose type may change values, as the database does by itself: round
