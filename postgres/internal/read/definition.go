@@ -181,9 +181,10 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'columns', (` + columnDefinitionsSQL + `),
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
-	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN (` + lacksSQL + `) END,
+	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN l.list END,
 	'sequences', s.list, 'readable', s.readable)
-FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
+FROM pg_catalog.pg_class c LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
+CROSS JOIN LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
 
 // commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
 // each of which takes five times as long to begin as this one to run.
