@@ -68,8 +68,8 @@ func find(ctx context.Context, server int) (*program, error) {
 	return nil, &source.NoSchemaError{Reason: "the program pg_dump is not installed", Hint: hint}
 }
 
-// candidates returns all pg_dump of this system. If the one in PATH is the wrapper of Debian, it is the last: it runs one
-// of the others, and takes longer to begin than they take to dump a small schema.
+// candidates returns all pg_dump of this system. If the one in PATH is the wrapper of Debian, it is the last: it runs
+// one of the others, and takes longer to begin than they take to dump a small schema.
 func candidates() (paths []string, wrapper string, err error) {
 	first, err := exec.LookPath("pg_dump")
 	if err == nil {
