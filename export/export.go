@@ -332,6 +332,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		stats:    stats,
 
 		part:      w.part != nil,
+		small:     w.beside,
 		frameSize: p.frameSize(),
 	}
 	if p.Unencrypted {
