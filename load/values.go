@@ -75,14 +75,10 @@ func (t *filling) sumValues() error {
 	if !loaded && t.valuesKnown() {
 		return nil
 	}
-	printed := t.job.system
-	if t.job.masker != nil {
-		printed = ""
-	}
-	v := &t.prep.values
+	v, masked := &t.prep.values, t.job.masker.Columns()
 	if c.all {
-		if v.read = canonical.TypesOf(c.types, printed); t.job.shows {
-			v.read = canonical.KeptTypesOf(c.types, printed)
+		if v.read = canonical.TypesOf(c.types, t.job.system, masked...); t.job.shows {
+			v.read = canonical.KeptTypesOf(c.types, t.job.system, masked...)
 		}
 	}
 	if loaded {

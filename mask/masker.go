@@ -78,6 +78,19 @@ func newMasker(key *Key, columns []source.Column, rules []Rule) (*Masker, error)
 	return m, nil
 }
 
+// Columns returns the names of the columns whose values become others. Nil masks none.
+func (m *Masker) Columns() (names []string) {
+	if m == nil {
+		return nil
+	}
+	for _, column := range m.columns {
+		if column.make != nil {
+			names = append(names, column.name)
+		}
+	}
+	return names
+}
+
 func (m *Masker) newWorker() *worker {
 	w := &worker{masks: make([]masking, len(m.columns))}
 	for i, column := range m.columns {

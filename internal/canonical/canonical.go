@@ -59,13 +59,18 @@ func (c *column) mayDiffer(field []byte) bool {
 }
 
 // TypesOf returns the types of the columns of rows that a database of a dialect prints. If another has made the
-// columns, or it is not known which, the dialect is "".
-func TypesOf(columns []source.Column, printed source.Dialect) *Types {
+// columns, or it is not known which, the dialect is "". The columns whose names are changed have values that the
+// database has not printed.
+func TypesOf(columns []source.Column, printed source.Dialect, changed ...string) *Types {
 	t := &Types{}
 	for i, c := range columns {
-		if mayDiffer(c, printed) {
-			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, printed)})
-			t.zeros = isJSONB(c, printed) && (t.zeros || len(t.checked) == 1)
+		by := printed
+		if slices.Contains(changed, c.Name) {
+			by = ""
+		}
+		if mayDiffer(c, by) {
+			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by)})
+			t.zeros = isJSONB(c, by) && (t.zeros || len(t.checked) == 1)
 		}
 	}
 	return t
@@ -93,14 +98,14 @@ func isJSONB(c source.Column, printed source.Dialect) bool {
 }
 
 // KeptTypesOf is TypesOf for rows of which the text of JSON has lost white space ([culvert/format.JSONL.Lines]).
-func KeptTypesOf(columns []source.Column, printed source.Dialect) *Types {
+func KeptTypesOf(columns []source.Column, printed source.Dialect, changed ...string) *Types {
 	columns = slices.Clone(columns)
 	for i := range columns {
 		if columns[i].Logical.Class == source.JSONClass {
 			columns[i].Type = "" // also jsonb
 		}
 	}
-	return TypesOf(columns, printed)
+	return TypesOf(columns, printed, changed...)
 }
 
 // AreText reports whether the text that the database prints is canonical, for all columns. Then the sum of the text is
