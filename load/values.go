@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"culvert/format"
 	"culvert/internal/canonical"
 	"culvert/internal/rowsum"
@@ -67,6 +69,17 @@ func logicalOf(columns []source.Column) []source.Type {
 	return types
 }
 
+// maskedNames returns the names of the columns that are masked, as the table has them, if none is left out.
+func (j *job) maskedNames() (names []string) {
+	masked := j.masker.Columns()
+	for i, field := range j.columns.fields {
+		if slices.Contains(masked, field.Name) {
+			names = append(names, j.columns.names[i])
+		}
+	}
+	return names
+}
+
 // sumValues has the rows summed up by their values. Those of the files of an export are known already. If columns may
 // change values, or some are left out, the rows are compared as they are loaded.
 func (t *filling) sumValues() error {
@@ -75,8 +88,9 @@ func (t *filling) sumValues() error {
 	if !loaded && t.valuesKnown() {
 		return nil
 	}
-	v, masked := &t.prep.values, t.job.masker.Columns()
+	v := &t.prep.values
 	if c.all {
+		masked := t.job.maskedNames()
 		if v.read = canonical.TypesOf(c.types, t.job.system, masked...); t.job.shows {
 			v.read = canonical.KeptTypesOf(c.types, t.job.system, masked...)
 		}

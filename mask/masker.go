@@ -1,10 +1,7 @@
 package mask
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"fmt"
-	"hash"
 	"sync"
 	"unicode/utf8"
 
@@ -192,22 +189,4 @@ func padded(make maker) maker {
 			return kind, dst, err
 		}
 	}
-}
-
-// prf is HMAC-SHA-256 with a key of its own for one purpose, such as a rule: values of one say nothing of the other.
-type prf struct {
-	mac hash.Hash
-	sum [sha256.Size]byte
-}
-
-func newPRF(k *Key, purpose string) *prf {
-	secret := k.derive(purpose)
-	return &prf{mac: hmac.New(sha256.New, secret[:])}
-}
-
-// of returns the hash of a value, which is valid until the next call.
-func (p *prf) of(value []byte) []byte {
-	p.mac.Reset()
-	p.mac.Write(value)
-	return p.mac.Sum(p.sum[:0])
 }
