@@ -28,9 +28,9 @@
 //
 // The rules hash, email, text and digits give different values for different ones ([Rule.IsInjective]), so unique
 // columns stay unique. Texts that differ only in case are different ones, and 1.5 and 1.50 are the same number.
-// Integers, dates, digits and short texts are permuted: see permute.go for the algorithm and its source. Emails, UUIDs
-// and hashes of texts have at least 80 bits of HMAC-SHA-256, of which no two meet in practice. The other rules cannot
-// mask a unique column.
+// Integers, dates, digits and short texts are permuted: see permute.go for the algorithm and its source. UUIDs and
+// hashes of texts have at least 80 bits of HMAC-SHA-256, and emails 80 bits of AES-CMAC, of which no two meet in
+// practice. The other rules cannot mask a unique column.
 //
 // A [Policy] has the key and the rules of each table. [Policy.Check] finds rules that do not fit their columns before
 // a row is read. A [Masker] masks the batches of a [source.Source]:
