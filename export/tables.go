@@ -273,6 +273,9 @@ func (t *tables) finish(ctx context.Context) ([]TableStats, error) {
 		t.list.Add(entry)
 		all[i] = one.stats
 	}
+	if err := t.plan.Masks.End(); err != nil {
+		return t.complete(), err
+	}
 	if err := t.writeSchema(ctx); err != nil {
 		return t.complete(), err
 	}

@@ -125,8 +125,8 @@ func (p *Policy) checkUnique(t Table, key []string) error {
 	for _, name := range key {
 		rule := p.Of(t.Name)[name]
 		c, read := column(t.Columns, name)
-		if rule.IsZero() || rule.IsDrop() || !read {
-			continue
+		if rule.IsZero() || rule.IsDrop() || rule.Program() != "" || !read {
+			continue // what a program does is named by Unknown
 		}
 		about := fmt.Sprintf("column %q is unique", name)
 		if len(key) > 1 {

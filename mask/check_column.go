@@ -43,7 +43,7 @@ func (r Rule) suits(c source.Column, defined source.ColumnDefinition, of source.
 		if !slices.Contains(defined.Values, r.text) && !strings.Contains(c.Type, quoted) {
 			return errors.New("the text of the rule fixed is none of the values of the type " + c.Type)
 		}
-	case r.name == "fixed":
+	case r.name == "fixed", r.name == "program":
 	case of != source.SQLite && (c.Logical.Class == source.UnknownClass || isSet):
 		return fmt.Errorf("the rule %s cannot mask the type %s: use fixed, null or drop", r, c.Type)
 	}
@@ -73,4 +73,30 @@ func hasKey(t Table, name string) bool {
 	return slices.ContainsFunc(t.Definition.Indexes, func(i source.Index) bool {
 		return i.Unique && slices.Contains(i.Columns, name)
 	})
+}
+
+// Unknown names, for people, the columns of which it is not known whether the values of a program fit: those that are
+// part of a key or unique, and those of types whose values only the database knows. [Policy.Check] lets them pass.
+func (p *Policy) Unknown(tables []Table) (notices []string) {
+	if p.IsZero() {
+		return nil
+	}
+	for _, t := range tables {
+		rules := p.Of(t.Name)
+		for _, name := range rules.masked() {
+			c, read := column(t.Columns, name)
+			if rules[name].Program() == "" || !read {
+				continue
+			}
+			about := fmt.Sprintf("table %q: it is not known whether the rule %s ", t.Name, rules[name])
+			if t.Definition != nil && hasKey(t, name) {
+				notices = append(notices, about+fmt.Sprintf("keeps the values of the column %q different, and the "+
+					"same for the same one, as a key needs", name))
+			}
+			if class := c.Logical.Class; class == source.UnknownClass && c.Type != "" || class == source.EnumClass {
+				notices = append(notices, about+fmt.Sprintf("gives the column %q values of its type %s", name, c.Type))
+			}
+		}
+	}
+	return notices
 }

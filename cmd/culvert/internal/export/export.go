@@ -77,7 +77,7 @@ func New(a *command.App) *cobra.Command {
 		}
 		r := &Report{}
 		return a.Perform(cmd, &o.WorkFlags, r, func(ctx context.Context, w *command.Work) error {
-			return run(ctx, a, w, r, o, args)
+			return o.masks.End(run(ctx, a, w, r, o, args))
 		})
 	}
 	o.RecipientFlags.Add(cmd)
@@ -223,6 +223,9 @@ func run(
 		a.Console.Warn(database.OutsideSnapshot(table))
 	}
 	tellReaders(w, w.Name, r.Readers, r.Reason)
+	if err := o.masks.End(nil); err != nil {
+		return err
+	}
 	return out.Commit()
 }
 

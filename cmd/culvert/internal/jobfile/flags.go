@@ -45,9 +45,10 @@ type Flags struct {
 	LockTimeout string `yaml:"lock-timeout" flag:"lock-timeout" doc:"The longest wait for locks, such as 10s."`
 	Redact      bool   `yaml:"redact-errors" flag:"redact-errors" doc:"Keep values out of errors."`
 
-	Mask   Masks `yaml:"mask" flag:"mask" doc:"The rule for the columns of each pattern; the last one counts."`
-	Key    Key   `yaml:"key" flag:"mask-key" doc:"The key of masks, which is never in this file."`
-	Strict bool  `yaml:"strict" flag:"strict" doc:"Refuse what looks like personal data and has no rule."`
+	Mask     Masks    `yaml:"mask" flag:"mask" doc:"The rule for the columns of each pattern; the last one counts."`
+	Key      Key      `yaml:"key" flag:"mask-key" doc:"The key of masks, which is never in this file."`
+	Programs Programs `yaml:"programs" flag:"mask-program" doc:"The file of the program of each rule program NAME."`
+	Strict   bool     `yaml:"strict" flag:"strict" doc:"Refuse what looks like personal data and has no rule."`
 
 	As             string `yaml:"as" flag:"as" doc:"The identity for culvert:// URLs, a file."`
 	Timeout        string `yaml:"timeout" flag:"timeout" doc:"Give up if no byte moves for this time, such as 30s."`
@@ -104,6 +105,8 @@ func texts(v reflect.Value) []string {
 		return value
 	case bool:
 		return []string{strconv.FormatBool(value)}
+	case Programs:
+		return value.texts()
 	case Key:
 		return []string{value.File}
 	case int:

@@ -116,7 +116,7 @@ func (s *Settings) Encode() json.RawMessage {
 }
 
 // applyMasks has a plan mask what the job says, with the key of this worker.
-func (s *Settings) applyMasks(plan *export.Plan, flags *masking.Flags) error {
+func (s *Settings) applyMasks(ctx context.Context, plan *export.Plan, flags *masking.Flags) error {
 	if len(s.Masks) == 0 {
 		return nil
 	}
@@ -131,7 +131,8 @@ func (s *Settings) applyMasks(plan *export.Plan, flags *masking.Flags) error {
 			key.Fingerprint())
 	}
 	plan.Masks = &mask.Policy{Key: key, Tables: s.Masks}
-	return nil
+	plan.Masks.Programs, err = flags.NewPrograms(ctx)
+	return err
 }
 
 // output opens the place that a job writes to, with the credentials of this machine. The job has only these recipients,
@@ -155,7 +156,7 @@ func output(
 	if err := s.Apply(plan); err != nil {
 		return nil, err
 	}
-	if err := s.applyMasks(plan, masks); err != nil {
+	if err := s.applyMasks(ctx, plan, masks); err != nil {
 		return nil, err
 	}
 	reader := a.KeyReader(ctx, &command.PassphraseFlags{})
@@ -174,5 +175,5 @@ func output(
 	if err != nil {
 		return nil, l.Close(err)
 	}
-	return &workers.Output{Plan: plan, Place: to, Close: func() error { return l.Close(nil) }}, nil
+	return &workers.Output{Plan: plan, Place: to, Close: func() error { return l.Close(plan.Masks.End()) }}, nil
 }

@@ -73,7 +73,7 @@ func NewCopy(a *command.App) *cobra.Command {
 		}
 		return a.Perform(cmd, &o.WorkFlags, c.r, func(ctx context.Context, w *command.Work) error {
 			c.w, c.omitted = w, &c.r.Omitted
-			return c.run(ctx, args, c.copy)
+			return o.masks.End(c.run(ctx, args, c.copy))
 		})
 	}
 	o.from.AddFor(cmd, "SOURCE")
