@@ -31,6 +31,10 @@ type Filling struct {
 	// same system, those to tables that are not there are left out: see [Filling.WithoutMissing].
 	Related map[TableName]Related
 
+	// Provided is what the table needs beside its definition, which a [Provider] makes before it, or nil. MariaDB
+	// leaves out the defaults that draw from other sequences than those of Provided.
+	Provided *source.Schema
+
 	// Convert are the names of columns of the table whose type may change values, as the database does by itself: round
 	// numbers, or store the text 007 as the number 7. Letter case does not count. Other columns refuse such values: see
 	// package culvert/sink/grammar.

@@ -118,8 +118,8 @@ func (db *DB) translate(ctx context.Context, database string, f sink.Filling) (*
 // drawn matches a default that draws from a sequence, which MariaDB names with its database.
 var drawn = lazyregexp.New("^[^']*\\b(?:next|last|set)val\\(`")
 
-// withoutSequences leaves out the defaults that draw from sequences. Sequences are not made with a table, and those of
-// the database where it comes from must not be drawn from here.
+// withoutSequences leaves out the defaults that draw from sequences that are not provided. Sequences are not made with
+// a table, and those of the database where it comes from must not be drawn from here.
 func (p *plan) withoutSequences() (left []string, err error) {
 	d := *p.Create
 	d.Columns = slices.Clone(d.Columns)
@@ -133,9 +133,14 @@ func (p *plan) withoutSequences() (left []string, err error) {
 			return nil, fmt.Errorf("mysql: the default of column %q is not in the statement that makes %s", c.Name,
 				p.target)
 		}
-		d.Create = before + "\n  " + catalog.Quote(c.Name) + " " + strings.Replace(line, clause, "", 1)
-		d.Columns[i].Default = ""
-		left = append(left, fmt.Sprintf("the default %s of column %q", c.Default, c.Name))
+		here, provided := p.drawsFromProvided(c.Default)
+		clauseHere := " DEFAULT " + here
+		if !provided {
+			clauseHere = ""
+			left = append(left, fmt.Sprintf("the default %s of column %q", c.Default, c.Name))
+		}
+		d.Create = before + "\n  " + catalog.Quote(c.Name) + " " + strings.Replace(line, clause, clauseHere, 1)
+		d.Columns[i].Default = here
 	}
 	p.Create = &d
 	return left, nil

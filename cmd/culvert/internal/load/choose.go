@@ -13,6 +13,7 @@ import (
 	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/internal/tablechoice"
 	"culvert/manifest"
+	"culvert/sink"
 	"culvert/source"
 )
 
@@ -96,6 +97,22 @@ func (c *copying) leftOut(omitted []string) []string {
 		return omitted
 	}
 	return append(slices.Clip(omitted), c.chosen.LeftOut...)
+}
+
+// withoutNeeds returns what is left out, without what is made since tables need it, and with what of that is not made.
+func (c *copying) withoutNeeds(ctx context.Context, names, omitted []string) ([]string, error) {
+	described, err := source.Describe(ctx, c.src)
+	if err != nil {
+		return nil, err
+	}
+	if _, provides := sink.ProviderOf(c.dst, source.DialectOf(described.System)); !provides {
+		return omitted, nil
+	}
+	needs, err := source.NeedsOf(ctx, c.src, names)
+	if err != nil || needs == nil {
+		return omitted, err
+	}
+	return append(needs.WithoutMade(omitted), needs.Lacks...), nil
 }
 
 // applyJob sets what the job file says and the command line does not, and returns the arguments with its DIR and DEST.
