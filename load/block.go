@@ -287,13 +287,13 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	if known {
 		sum = &b.loaded
 	}
-	if size := batch.TextSize(); size > keptSize && (p.encoder != nil || p.lines != nil) {
+	if size := batch.TextSize(); size > keptSize && p.encoder != nil {
 		b.output = slices.Grow(b.output, size+blockSize) // otherwise append would copy it again and again as it grows
 	}
 	switch {
 	case p.encoder == nil && (p.lines == nil || known && !p.loaded):
 	case p.encoder == nil:
-		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
+		b.output, err = p.lines.AppendLines(b.output[:0], batch, pieceSize, sum, drop)
 		b.output, b.summed = b.output[:0], true
 	case p.lines == nil || known && !p.loaded:
 		b.output, err = p.encoder.AppendRows(b.output, batch)

@@ -29,13 +29,17 @@ func (v *values) begin(b *block) {
 
 // add adds the rows of a batch as they are read.
 func (v *values) add(b *block, batch *source.Batch) (err error) {
-	const line = 16 << 10
-	b.scratch, err = v.lines.AppendLines(b.scratch[:0], batch, line, &b.sum, func(text []byte) ([]byte, error) {
-		return text[:0], nil
-	})
+	b.scratch, err = v.lines.AppendLines(b.scratch[:0], batch, pieceSize, &b.sum, drop)
 	b.summed = true
 	return err
 }
+
+// pieceSize is the size of the pieces in which lines are made only for their sum, so that the text of a large row is
+// never in memory as a whole.
+const pieceSize = 16 << 10
+
+// drop is what becomes of such a piece.
+func drop(text []byte) ([]byte, error) { return text[:0], nil }
 
 // valuesOf returns the sum of the values of a block.
 func (p *preparer) valuesOf(b *block) Sum {
