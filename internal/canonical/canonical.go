@@ -70,7 +70,7 @@ func TypesOf(columns []source.Column, printed source.Dialect, changed ...string)
 		}
 		if mayDiffer(c, by) {
 			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by)})
-			t.zeros = isJSONB(c, by) && (t.zeros || len(t.checked) == 1)
+			t.zeros = hasZeros(c, by) && (t.zeros || len(t.checked) == 1)
 		}
 	}
 	return t
@@ -79,22 +79,6 @@ func TypesOf(columns []source.Column, printed source.Dialect, changed ...string)
 // mayDiffer reports whether a line may differ from the canonical one.
 func (t *Types) mayDiffer(line []byte) bool {
 	return len(t.checked) > 0 && (!t.zeros || mayHaveZeros(line))
-}
-
-// lookOf returns what sees quickly whether a field of a column may differ, if something does.
-func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
-	switch {
-	case c.Logical.Class == source.FloatClass && c.Logical.Bits == doubles.bits && printed.Family() == source.MySQL:
-		return hasExponent // printed by source.Batch.AppendFloat
-	case isJSONB(c, printed):
-		return mayHaveZeros
-	}
-	return nil
-}
-
-// isJSONB reports whether the values of a column are JSON as jsonb is printed.
-func isJSONB(c source.Column, printed source.Dialect) bool {
-	return c.Logical.Class == source.JSONClass && c.Type == "jsonb" && printed == source.PostgreSQL
 }
 
 // KeptTypesOf is TypesOf for rows of which the text of JSON has lost white space ([culvert/format.JSONL.Lines]).
@@ -131,6 +115,8 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 		return true // numbers of jsonb may have zeros
 	case source.BytesClass:
 		return printed == ""
+	case source.UUIDClass:
+		return printed != source.PostgreSQL && (c.Type != "uuid" || printed != source.MariaDB)
 	default:
 		return printed != source.PostgreSQL
 	}
@@ -218,7 +204,7 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 			value, a.field = unquoted(value, a.field)
 			if text, ok := a.values.canonical(c.logical, value); ok {
 				a.line = append(a.line, line[taken:at]...)
-				a.line = appendField(a.line, text)
+				a.line = c.appendField(a.line, text)
 				taken, differs = end, true
 			}
 		}
@@ -231,9 +217,6 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 	return a.line, true
 }
 
-// hasExponent reports whether a number has an exponent. Otherwise its shortest digits are the same everywhere.
-func hasExponent(number []byte) bool { return bytes.IndexByte(number, 'e') >= 0 }
-
 // fieldEnd returns where the field that begins at a place of a line ends: at its comma, or at the line feed.
 func fieldEnd(line []byte, at int) int {
 	if at < len(line) && line[at] == '"' {
@@ -245,6 +228,12 @@ func fieldEnd(line []byte, at int) int {
 			if at += quote; at+1 >= len(line) || line[at+1] != '"' {
 				return at + 1
 			}
+		}
+	}
+	const short = 16 // as most fields are, which a search takes longer for
+	for i := at; i < min(at+short, len(line)); i++ {
+		if line[i] == ',' {
+			return i
 		}
 	}
 	comma := bytes.IndexByte(line[at:], ',')
@@ -276,8 +265,9 @@ func unquoted(field, memory []byte) (value, used []byte) {
 }
 
 // appendField appends a value as package format writes it.
-func appendField(dst, value []byte) []byte {
-	if len(value) > 0 && !bytes.ContainsAny(value, ",\"\r\n") {
+func (c *column) appendField(dst, value []byte) []byte {
+	isText := c.logical.Class == source.JSONClass || c.logical.Class == source.CharClass
+	if len(value) > 0 && (!isText || !bytes.ContainsAny(value, ",\"\r\n")) {
 		return append(dst, value...)
 	}
 	dst = append(dst, '"')

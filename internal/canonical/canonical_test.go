@@ -3,6 +3,7 @@ package canonical_test
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -259,6 +260,11 @@ func TestAdderSystems(t *testing.T) {
 		{Name: "i", Logical: typeOf(t, "int32")}, {Name: "j", Type: "jsonb", Logical: typeOf(t, "json")},
 	}
 	float := []source.Column{{Name: "i"}, {Name: "f", Logical: typeOf(t, "float64")}}
+	numeric := []source.Column{{Name: "i"}, {Name: "n", Type: "numeric", Logical: typeOf(t, "decimal")}}
+	money := []source.Column{
+		{Name: "i", Logical: typeOf(t, "int32")}, {Name: "m", Logical: typeOf(t, "decimal(10,2)")},
+	}
+	times := []source.Column{{Name: "c", Logical: typeOf(t, "time")}, {Name: "t", Logical: typeOf(t, "timestamp")}}
 	for _, test := range []struct {
 		printed    source.Dialect
 		columns    []source.Column
@@ -275,6 +281,16 @@ func TestAdderSystems(t *testing.T) {
 			`1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`, `1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`,
 		},
 		{source.PostgreSQL, jsonb, `1,`, `1,`},
+		{source.PostgreSQL, numeric, `1.50,1000`, `1.50,1000`},
+		{source.PostgreSQL, numeric, `1.50,10.010`, `1.50,10.01`},
+		{source.PostgreSQL, numeric, `1.5,-0.500`, `1.5,-0.5`},
+		{source.PostgreSQL, numeric, `1.50,NaN`, `1.50,NaN`},
+		{source.MariaDB, money, `7,-0.00`, `7,0.00`},
+		{source.MariaDB, money, `7,0012.50`, `7,12.50`},
+		{source.MariaDB, money, `0007,12.50`, `7,12.50`},
+		{source.MariaDB, money, `-7,12.5`, `-7,12.50`},
+		{source.MariaDB, times, `01:02:03.500,2026-01-02 03:04:10`, `01:02:03.5,2026-01-02 03:04:10`},
+		{source.MariaDB, times, `-01:02:10,2026-01-02 03:04:05.000`, `-01:02:10,2026-01-02 03:04:05`},
 		{source.PostgreSQL, jsonb, `1,""`, `1,""`},
 		{source.SQLite, float, `1,1.0`, `1,1`},
 		{source.SQLite, float, `1,10000000000000000.0`, `1,1e+16`},
@@ -369,6 +385,12 @@ func BenchmarkLine(b *testing.B) {
 	const document = `"{""id"": 17, ""name"": ""a name of some length"", ""tags"": [""a"", ""b""], ` +
 		`""mail"": ""a.name@example.com"", ""price"": 1.5, ""open"": true}"`
 	object := source.Type{Class: source.JSONClass}
+	order := []source.Column{
+		{Name: "id", Logical: typeOf(b, "int64")}, {Name: "name"}, {Name: "mail"},
+		{Name: "price", Type: "numeric", Logical: typeOf(b, "decimal")}, {Name: "made", Logical: typeOf(b, "timestamp")},
+		{Name: "state"},
+	}
+	const ordered = `1234567,a name of some length,a.name@example.com,%s,2026-01-02 03:04:05.123456,open`
 	for _, one := range []struct {
 		name, line string
 		columns    []source.Column
@@ -381,6 +403,11 @@ func BenchmarkLine(b *testing.B) {
 			name: "jsonb", printed: source.PostgreSQL, line: "17,a name," + document,
 			columns: []source.Column{{Name: "i"}, {Name: "s"}, {Name: "j", Type: "jsonb", Logical: object}},
 		},
+		{name: "text", columns: order[1:3], line: fmt.Sprintf(ordered, "1234.56")},
+		{name: "numeric", printed: source.PostgreSQL, columns: order, line: fmt.Sprintf(ordered, "1234.56")},
+		{name: "numeric zeros", printed: source.PostgreSQL, columns: order, line: fmt.Sprintf(ordered, "1234.50")},
+		{name: "mariadb", printed: source.MariaDB, columns: order, line: fmt.Sprintf(ordered, "1234.56")},
+		{name: "sqlite", printed: source.SQLite, columns: order, line: fmt.Sprintf(ordered, "1234.56")},
 	} {
 		b.Run(one.name, func(b *testing.B) {
 			line := []byte(one.line + "\n")

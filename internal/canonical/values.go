@@ -27,6 +27,11 @@ func (v *Values) canonical(t source.Type, text []byte) (canonical []byte, differ
 	if t.List || len(text) > limitOf(t) {
 		return nil, false
 	}
+	if t.Class == source.DecimalClass && t.Precision == 0 && len(text) > 0 {
+		if canonical, ok := withoutZeros(text); ok {
+			return canonical, true
+		}
+	}
 	out, ok := v.out[:0], false
 	switch {
 	case t.Class == source.BoolClass:
