@@ -48,6 +48,7 @@ type block struct {
 	bytes       int64 // of the text, once it is made into rows
 	large       bool
 	moved       bool // the lines of out are not those of the text
+	wide        []wide
 	err         error
 }
 
@@ -78,7 +79,7 @@ func (b *block) reset() {
 	b.text, b.out, b.output = b.memory[:0], nil, b.output[:0]
 	b.empty()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
-	b.bytes, b.large = 0, false
+	b.bytes, b.large, b.wide = 0, false, b.wide[:0]
 	b.sum.Reset(nil)
 	b.loaded.Reset(nil)
 }
@@ -160,6 +161,7 @@ func (p *preparer) prepare(b *block) {
 	if p.asIs && p.table.KeepsText(b.text) {
 		b.out = b.text
 		b.loaded.Text, b.loaded.Canonical = b.sum.Text, b.sum.Canonical
+		b.findWide()
 		return
 	}
 	if p.from != nil {
@@ -311,6 +313,7 @@ func (b *block) finish() {
 		lines := int64(bytes.Count(b.out, []byte{'\n'}))
 		b.moved = lines != b.lines
 		b.lines = lines
+		b.findWide()
 	}
 }
 

@@ -4,7 +4,7 @@
 // The canonical text of a value is the one that PostgreSQL prints for the logical type of its column
 // ([culvert/source.Type]), in UTC and with dates of ISO 8601:
 //
-//	bool             t or f; 1, 0, true and false are read too
+//	bool             t or f; 1 and 0, and the words that PostgreSQL reads, are read too
 //	int16, …         digits, without zeros or + before them
 //	float32, 64      the shortest that reads back as the same number, with an exponent from 1e-5 down, and from 1e6
 //	                 (float32) or 1e15 up; NaN, Infinity, -Infinity
@@ -12,8 +12,8 @@
 //	decimal          no zeros at the end of a fraction, and no exponent
 //	char(n)          n characters: padded with spaces
 //	bytes            \x and hexadecimal digits in lower case
-//	date             2026-01-02, also of 2026-1-2
-//	time, timestamp  hours, minutes and seconds, the fraction of a second without zeros at its end
+//	date             2026-01-02, also of 2026/1/2, and of its midnight
+//	time, timestamp  hours, minutes and seconds, the fraction of a second without zeros at its end; a day is its midnight
 //	instant          the same in UTC, with +00; without a zone, it is in UTC already
 //	uuid             in lower case, with hyphens
 //	json             as jsonb: keys by their length, then by their bytes, each once and with its last value; a space
