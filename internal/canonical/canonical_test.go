@@ -396,8 +396,11 @@ func BenchmarkLine(b *testing.B) {
 		`""mail"": ""a.name@example.com"", ""price"": 1.5, ""open"": true}"`
 	object := source.Type{Class: source.JSONClass}
 	order := []source.Column{
-		{Name: "id", Logical: typeOf(b, "int64")}, {Name: "name"}, {Name: "mail"},
-		{Name: "price", Type: "numeric", Logical: typeOf(b, "decimal")}, {Name: "made", Logical: typeOf(b, "timestamp")},
+		{Name: "id", Logical: typeOf(b, "int64")},
+		{Name: "name"},
+		{Name: "mail"},
+		{Name: "price", Type: "numeric", Logical: typeOf(b, "decimal")},
+		{Name: "made", Logical: typeOf(b, "timestamp")},
 		{Name: "state"},
 	}
 	const ordered = `1234567,a name of some length,a.name@example.com,%s,2026-01-02 03:04:05.123456,open`

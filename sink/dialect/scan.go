@@ -34,7 +34,7 @@ var tokenStart = lazyregexp.New("^[" + spaces + "]*(?:" +
 	`("(?:[^"]|"")*"|` + "`(?:[^`]|``)*`)|" +
 	`'((?:[^'\\]|'')*)'|` +
 	`([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|` +
-	`(<>|<=|>=|!=|::|\|\||[-+*=<>(),.\[\]]))`)
+	`(<>|<@|<=|>=|!=|::|\|\||[-+*=<>(),.\[\]]))`)
 
 // scan cuts SQL, as a server prints it, into tokens. It returns false if there is anything else in it.
 func scan(sql string) (tokens []token, ok bool) {
