@@ -119,6 +119,13 @@ func (l *loader) columnOf(c complaint) int {
 	return slices.IndexFunc(l.t.columns, func(c column) bool { return c.Name == name })
 }
 
+// isOfJSON reports whether a constraint is the check of a column of JSON.
+func (l *loader) isOfJSON(constraint string) bool {
+	return slices.ContainsFunc(l.t.columns, func(c column) bool {
+		return c.JSON && (constraint == c.Name || strings.HasSuffix(constraint, "."+c.Name))
+	})
+}
+
 // brokenJSON returns the place of the column whose value the check of a column of JSON refuses, which the server does
 // not name, or -1.
 func (l *loader) brokenJSON(row int64, piece []byte) int {
@@ -151,7 +158,7 @@ func (l *loader) rowError(c complaint, piece []byte, before int64) error {
 	row.Err = errors.New(message)
 	row.Constraint = match(message, brokenKey, brokenCheck, brokenCheck8)
 	i := l.columnOf(c)
-	if i < 0 && strings.Contains(message, "to function 'json_valid'") {
+	if i < 0 && (strings.Contains(message, "to function 'json_valid'") || l.isOfJSON(row.Constraint)) {
 		i = l.brokenJSON(c.row, piece)
 	}
 	if i >= 0 {
