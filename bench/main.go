@@ -48,6 +48,7 @@ var workloads = []workload{
 	{"sqlite", 10, exports.PrepareSQLite},
 	{"memory", 6, exports.PrepareMemory},
 	{"load", 6, exports.PrepareLoad},
+	{"across", 6, exports.PrepareAcross},
 	{"loadmemory", 3, exports.PrepareLoadMemory},
 	{"todos", 10, exports.PrepareTodos},
 	{"cipherio", 10, streams.PrepareCipherio},

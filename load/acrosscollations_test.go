@@ -82,7 +82,8 @@ INSERT INTO users VALUES ('abc', 'bob@x', 1, 'a'), ('é', 'é', 1, 'a'); INSERT 
 						`INSERT INTO posts SELECT 3, NULL FROM users WHERE code = 'aBc'`,
 						`UPDATE posts SET code = 'X' WHERE id = 3`)
 				}
-				if from == "ICU" && to == "MariaDB" && s.try(`INSERT INTO users (code, email, shop) VALUES ('f', 'E', 1)`) == nil {
+				const bare = `INSERT INTO users (code, email, shop) VALUES ('f', 'E', 1)`
+				if from == "ICU" && to == "MariaDB" && s.try(bare) == nil {
 					t.Error("accents count")
 				}
 				if from == "SQLite" && to == "PostgreSQL" { // as in SQLite, where these are different

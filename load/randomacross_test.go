@@ -139,7 +139,9 @@ func (r *randomTable) differing(t *testing.T, src source.Source, is database) er
 		_, err := (&load.Plan{Create: true}).Copy(t.Context(), dst, src, r.name, r.name)
 		return err
 	})
-	return errors.Join(err, opened(t, is, func(there source.Source) error { return r.compare(t, src, r.name, there, r.name) }))
+	return errors.Join(err, opened(t, is, func(there source.Source) error {
+		return r.compare(t, src, r.name, there, r.name)
+	}))
 }
 
 // compare compares the rows of two tables by their canonical texts, for the types of the first one.

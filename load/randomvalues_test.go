@@ -112,7 +112,9 @@ var randomTypes = map[string][]randomType{
 		},
 		{
 			"TIME", randomTime(1, 9999, "15:04:05.999999"),
-			[]string{"'24:00:00'", "'01:02'", "'01:02:03.1234567'", "'-01:00:00'", "'01:02:03+01'", "7", "'1:02Z'", "'-00:00'"},
+			[]string{
+				"'24:00:00'", "'01:02'", "'01:02:03.1234567'", "'-01:00:00'", "'01:02:03+01'", "7", "'1:02Z'", "'-00:00'",
+			},
 		},
 		{
 			"DATETIME", randomTime(1, 9999, "2006-01-02 15:04:05.999999"), []string{
@@ -127,7 +129,10 @@ var randomTypes = map[string][]randomType{
 				"'2026-01-02 23:30:00-01:00'", "'2026-01-02 00:30 +05:30'",
 			},
 		},
-		{"UUID", randomUUID, []string{"x'00112233445566778899aabbccddeeff'", "'A0EEBC999C0B4EF8BB6D6BB9BD380A11'", "'x'", "'{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}'"}},
+		{"UUID", randomUUID, []string{
+			"x'00112233445566778899aabbccddeeff'", "'A0EEBC999C0B4EF8BB6D6BB9BD380A11'", "'x'",
+			"'{A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11}'",
+		}},
 		{"JSON", randomJSON, []string{"'{'", "1.50", "'1e400'", `'"\u0000"'`, "x'31'"}},
 	},
 }

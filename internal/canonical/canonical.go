@@ -13,7 +13,7 @@
 //	char(n)          n characters: padded with spaces
 //	bytes            \x and hexadecimal digits in lower case
 //	date             2026-01-02, also of 2026/1/2, and of its midnight
-//	time, timestamp  hours, minutes and seconds, the fraction of a second without zeros at its end; a day is its midnight
+//	time, timestamp  hours, minutes and seconds, a fraction without zeros at its end; a day is its midnight
 //	instant          the same in UTC, with +00; without a zone, it is in UTC already
 //	uuid             in lower case, with hyphens
 //	json             as jsonb: keys by their length, then by their bytes, each once and with its last value; a space

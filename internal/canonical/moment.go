@@ -22,8 +22,8 @@ func appendDate(dst, text []byte) ([]byte, bool) {
 	return dst[:day], isUTC(rest)
 }
 
-// appendTime appends a time: hours, minutes, and seconds with their fraction. MySQL has negative ones, and hours of more
-// than a day.
+// appendTime appends a time: hours, minutes, and seconds with their fraction. MySQL has negative ones, and more hours
+// than a day has.
 func appendTime(dst, text []byte) ([]byte, bool) {
 	begin := len(dst)
 	dst = append(dst, '-')

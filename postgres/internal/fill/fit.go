@@ -171,7 +171,9 @@ func isInfinite(kind source.Kind, value []byte) bool {
 func (c *fitted) isEscape(value []byte) bool { return c.escapes && bytes.IndexByte(value, '\\') >= 0 }
 
 func (f *fit) refused(column string, row int, value []byte, code, reason string) error {
-	refused := &sink.RowError{Table: f.table, Row: int64(row) + 1, Column: column, Code: code, Err: sink.Changed(reason)}
+	refused := &sink.RowError{
+		Table: f.table, Row: int64(row) + 1, Column: column, Code: code, Err: sink.Changed(reason),
+	}
 	if code == codeNotText {
 		refused.Err = errors.New(reason)
 	}
