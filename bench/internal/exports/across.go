@@ -46,8 +46,8 @@ type acrossCase struct {
 // rowsSQL tells of the rows, whatever the types of the columns: pgloader rounds REAL of SQLite. ofKeys tells
 // of the keys.
 const (
-	rowsSQL  = "SELECT count(*), sum(id), sum(char_length(title)) FROM orders"
-	ofKeys   = "SELECT count(*) FILTER (WHERE contype = 'p'), count(*) FILTER (WHERE contype = 'f') FROM pg_constraint" +
+	rowsSQL = "SELECT count(*), sum(id), sum(char_length(title)) FROM orders"
+	ofKeys  = "SELECT count(*) FILTER (WHERE contype = 'p'), count(*) FILTER (WHERE contype = 'f') FROM pg_constraint" +
 		" WHERE connamespace <> 'pg_catalog'::regnamespace"
 	anywhere = "ALTER DATABASE target SET search_path = bench, main, public" // pgloader makes the tables in one of these
 )
