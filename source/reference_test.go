@@ -46,7 +46,8 @@ func TestReference(t *testing.T) {
 		}
 	}
 	for _, definition := range []string{
-		"", "CHECK (a > 0)", "FOREIGN KEY () REFERENCES t", "FOREIGN KEY (a) REFERENCES", "FOREIGN KEY (a) REFERENCES t.",
+		"", "CHECK (a > 0)", "FOREIGN KEY () REFERENCES t", "FOREIGN KEY (a) REFERENCES",
+		"FOREIGN KEY (a) REFERENCES t.",
 		"FOREIGN KEY (a, PERIOD b) REFERENCES t(x, PERIOD y)", "FOREIGN KEY (a) REFERENCES t(x, y)",
 		"FOREIGN KEY (a) REFERENCES t(", `FOREIGN KEY (a) REFERENCES "t`, "FOREIGN KEYS (a) REFERENCES t",
 		"FOREIGN KEY (a REFERENCES t", "FOREIGN KEY (1a) REFERENCES t", "FOREIGN KEY (a) REFERENCES t()",

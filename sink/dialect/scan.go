@@ -96,21 +96,3 @@ func (r *reader) takes(values ...string) bool {
 	r.tokens = r.tokens[len(values):]
 	return true
 }
-
-// identifier reads a name, with quotes or without.
-func (r *reader) identifier() (string, bool) {
-	t := r.next()
-	return t.value, t.kind == nameToken || t.kind == wordToken
-}
-
-// identifiers reads a list of names in parentheses.
-func (r *reader) identifiers() (names []string, ok bool) {
-	for mark := "("; r.takes(mark); mark = "," {
-		one, ok := r.identifier()
-		if !ok {
-			return nil, false
-		}
-		names = append(names, one)
-	}
-	return names, r.takes(")")
-}
