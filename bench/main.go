@@ -41,6 +41,7 @@ var workloads = []workload{
 	{"export", 6, exports.PrepareExport},
 	{"parallel", 6, exports.PrepareParallel},
 	{"tables", 6, exports.PrepareTables},
+	{"masks", 7, exports.PrepareMasks},
 	{"parts", 6, exports.PrepareParts},
 	{"workers", 6, exports.PrepareWorkers},
 	{"buckets", 6, exports.PrepareBuckets},
