@@ -20,7 +20,9 @@ func TestMissingParent(t *testing.T) {
 		"PostgreSQL": {postgresSystem, "SELECT conname FROM pg_constraint WHERE contype = 'f' ORDER BY 1", "own there"},
 		"MariaDB": {mariaDBSystem, "SELECT CONSTRAINT_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS " +
 			"WHERE CONSTRAINT_SCHEMA = DATABASE() ORDER BY 1", "own there"},
-		"SQLite": {sqliteSystem, `SELECT "table" FROM pragma_foreign_key_list('child') ORDER BY 1`, "child gone present"},
+		"SQLite": {
+			sqliteSystem, `SELECT "table" FROM pragma_foreign_key_list('child') ORDER BY 1`, "child gone present",
+		},
 	} {
 		for _, way := range []string{"loaded", "copied"} {
 			t.Run(name+"/"+way, func(t *testing.T) {

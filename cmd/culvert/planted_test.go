@@ -289,7 +289,9 @@ func plantedMariaDB(t *testing.T, statements []string) plantedDatabase {
 			return database.URL()
 		},
 		code: "1105", check: "4025",
-		raises: [2]string{"id < 900 OR extractvalue(1, concat('~', email)) = 1", "updatexml(1, concat('~', name), 1) = 1"},
+		raises: [2]string{
+			"id < 900 OR extractvalue(1, concat('~', email)) = 1", "updatexml(1, concat('~', name), 1) = 1",
+		},
 	}
 }
 
