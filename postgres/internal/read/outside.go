@@ -135,11 +135,14 @@ reads(class, oid) AS (
 		WHERE r.class = 'pg_catalog.pg_class'::pg_catalog.regclass AND c.oid = r.oid AND c.relkind = 'v'
 		UNION ALL SELECT r.class, i.inhrelid FROM pg_catalog.pg_inherits i
 		WHERE r.class = 'pg_catalog.pg_class'::pg_catalog.regclass AND i.inhparent = r.oid AND NOT ` + detaching + `
-		UNION ALL SELECT n.class, n.oid FROM own f, named n
-		WHERE r.class = 'pg_catalog.pg_proc'::pg_catalog.regclass AND f.oid = r.oid
-			AND f.lanname NOT IN ('c', 'internal') AND (n.name OPERATOR(pg_catalog.=) ANY (
-					pg_catalog.regexp_split_to_array(pg_catalog.lower(f.prosrc), '[^[:alnum:]_$]+'))
-				OR n.name ~ '[^[:alnum:]_$]' AND pg_catalog.strpos(pg_catalog.lower(f.prosrc), n.name) > 0)
+		UNION ALL SELECT n.class, n.oid FROM (
+			SELECT text, pg_catalog.regexp_split_to_array(text, '[^[:alnum:]_$]+') AS words
+			FROM own f, pg_catalog.lower(f.prosrc) AS text
+			WHERE r.class = 'pg_catalog.pg_proc'::pg_catalog.regclass AND f.oid = r.oid
+				AND f.lanname NOT IN ('c', 'internal')
+			OFFSET 0) AS body, named n -- once for each function, not for each name
+		WHERE n.name OPERATOR(pg_catalog.=) ANY (body.words)
+			OR n.name ~ '[^[:alnum:]_$]' AND pg_catalog.strpos(body.text, n.name) > 0
 		OFFSET 0) AS found(class, oid)
 	WHERE found.class IN ('pg_catalog.pg_class'::pg_catalog.regclass, 'pg_catalog.pg_proc'::pg_catalog.regclass,
 		'pg_catalog.pg_operator'::pg_catalog.regclass))
