@@ -7,7 +7,8 @@ import (
 )
 
 // setSQL says that a text is some of the values of a SET, which are texts as SQL. SQLite and MySQL have no lists, so
-// each value is taken out of the text, and nothing may remain.
+// each value is taken out of the text with a comma before and after it, and nothing may remain. Commas are doubled, so
+// that values that follow each other have one each, also twice the same.
 func setSQL(to source.Dialect, name string, values []string) string {
 	if to.Family() == source.PostgreSQL {
 		return "string_to_array(" + name + ", ',') <@ ARRAY[" + strings.Join(values, ", ") + "]::text[]"
@@ -16,11 +17,12 @@ func setSQL(to source.Dialect, name string, values []string) string {
 	if to.Family() == source.MySQL {
 		between = func(of string) string { return "concat(',', " + of + ", ',')" }
 	}
-	rest := between(name)
+	whole := between("replace(" + name + ", ',', ',,')")
+	rest := whole
 	for _, value := range values {
-		rest = "replace(" + rest + ", " + between(value) + ", ',')"
+		rest = "replace(" + rest + ", " + between(value) + ", '')"
 	}
-	return name + " = '' OR " + rest + " = ','"
+	return whole + " = ',,' OR " + rest + " = ''" // not the name: MySQL takes ' ' for equal to ''
 }
 
 // set reads such a condition to the end of its check, as PostgreSQL prints it, or as it was made in SQLite and MariaDB.
@@ -64,47 +66,49 @@ func (c *checking) setOfPostgres() (name operand, values []string, ok bool) {
 
 // setOfOthers reads a condition that takes the values out of the text.
 func (c *checking) setOfOthers() (name operand, values []string, ok bool) {
-	name, err := c.operand()
-	if err != nil || !name.isText() || !c.takes("=") || !c.is("") || !c.takes("or") {
+	name, ok = c.between(true)
+	if !ok || !name.isText() || !c.takes("=") || !c.is(",,") || !c.takes("or") {
 		return name, nil, false
 	}
 	times := 0
 	for c.takes("replace", "(") {
 		times++
 	}
-	if of, ok := c.between(); !ok || of.sql != name.sql {
+	if of, ok := c.between(true); !ok || of.sql != name.sql {
 		return name, nil, false
 	}
 	for range times {
 		if !c.takes(",") {
 			return name, nil, false
 		}
-		value, ok := c.between()
-		if !ok || !value.literal || !c.takes(",") || !c.is(",") || !c.takes(")") {
+		value, ok := c.between(false)
+		if !ok || !value.literal || !c.takes(",") || !c.is("") || !c.takes(")") {
 			return name, nil, false
 		}
 		values = append(values, value.sql)
 	}
-	return name, values, c.takes("=") && c.is(",")
+	return name, values, c.takes("=") && c.is("")
 }
 
-// between reads a column, or a value, with a comma before and after it.
-func (c *checking) between() (o operand, ok bool) {
+// between reads a column whose commas are doubled, or a value, with a comma before and after it.
+func (c *checking) between(isColumn bool) (o operand, ok bool) {
 	isMySQL := c.t.from.Dialect.Family() == source.MySQL
 	if isMySQL && !c.takes("concat", "(") || !c.is(",") || !c.takes(map[bool]string{true: ",", false: "||"}[isMySQL]) {
 		return o, false
 	}
-	if c.peek().kind == textToken {
-		value, ok := c.value()
-		o = operand{sql: value, kind: textOperand, literal: true}
-		if !ok {
+	if isColumn {
+		if !c.takes("replace", "(") {
 			return o, false
 		}
-	} else {
 		var err error
-		if o, err = c.operand(); err != nil {
+		o, err = c.operand()
+		if err != nil || !c.takes(",") || !c.is(",") || !c.takes(",") || !c.is(",,") || !c.takes(")") {
 			return o, false
 		}
+	} else if value, ok := c.value(); ok {
+		o = operand{sql: value, kind: textOperand, literal: true}
+	} else {
+		return o, false
 	}
 	if !c.takes(map[bool]string{true: ",", false: "||"}[isMySQL]) || !c.is(",") {
 		return o, false
