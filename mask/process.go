@@ -51,7 +51,7 @@ const (
 	answerTimes, answerRoom = 4, 128 << 10
 )
 
-// program is one program. A failure is its last word until End.
+// program is one program. If it breaks the protocol, that is its last word until End.
 type program struct {
 	name, file          string
 	owner               *Programs
@@ -69,6 +69,10 @@ type process struct {
 	pipe io.Closer // what out reads
 	out  *bufio.Reader
 	line []byte
+
+	// more receives nil when there is output after the last answer, or the error of reading it. Until then, out is
+	// read.
+	more chan error
 }
 
 // Has reports whether there is a program of this name.
@@ -119,12 +123,21 @@ func (p *program) start() (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &process{cmd: cmd, in: in, pipe: out, out: bufio.NewReaderSize(out, 64<<10)}
+	run := &process{cmd: cmd, in: in, pipe: out, out: bufio.NewReaderSize(out, 64<<10), more: make(chan error, 1)}
 	cmd.Cancel = func() error { run.stop(); return nil }
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("it does not start: %w", err)
 	}
+	run.listen()
 	return run, nil
+}
+
+// listen waits for output.
+func (r *process) listen() {
+	go func() {
+		_, err := r.out.Peek(1)
+		r.more <- err
+	}()
 }
 
 // stop kills the process. Others that it has started may hold its output open, which is read no more.
@@ -133,7 +146,8 @@ func (r *process) stop() {
 	_ = r.pipe.Close()
 }
 
-// ask sends a line, without its end, and calls use with the answer, which is valid until use returns.
+// ask sends a line, without its end, and calls use with the answer, which is valid until use returns. An error of use
+// is a failure of the program.
 func (p *program) ask(question []byte, use func(answer []byte) error) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,6 +170,14 @@ func (p *program) askNow(question []byte, use func(answer []byte) error) (err er
 		}
 	}
 	run := p.run
+	select {
+	case err := <-run.more:
+		if err == nil {
+			return errMoreAnswers // which would be taken as an answer to this question
+		}
+		run.more <- err
+	default:
+	}
 	late := run.killAfter(p.answerTime)
 	// A program may answer before it has read the whole line, so both directions must move.
 	written := make(chan error, 1)
@@ -180,7 +202,10 @@ func (p *program) askNow(question []byte, use func(answer []byte) error) (err er
 		return errors.New("it answered before it had read its values")
 	case err != nil:
 		return err
+	case run.out.Buffered() > 0:
+		return errMoreAnswers
 	}
+	run.listen()
 	return use(run.line)
 }
 
@@ -193,6 +218,9 @@ func (r *process) killAfter(limit time.Duration) (late func() bool) {
 // readLine reads an answer into line. It is io.EOF if there is none.
 func (r *process) readLine(limit int) error {
 	r.line = r.line[:0]
+	if err := <-r.more; err != nil {
+		return io.EOF
+	}
 	for {
 		part, err := r.out.ReadSlice('\n')
 		if len(r.line)+len(part) > limit {
@@ -240,7 +268,7 @@ func (p *program) end() error {
 	p.run = nil
 	late := run.killAfter(p.endTime)
 	_ = run.in.Close()
-	_, moreErr := run.out.ReadByte()
+	moreErr := <-run.more
 	if moreErr == nil {
 		run.stop()
 	}
@@ -249,7 +277,7 @@ func (p *program) end() error {
 	case p.owner.ctx.Err() != nil:
 		return context.Cause(p.owner.ctx)
 	case moreErr == nil:
-		return errors.New("it has answered more than it was asked")
+		return errMoreAnswers
 	case tooLate:
 		return fmt.Errorf("it did not end within %s after its input", p.endTime)
 	}

@@ -101,34 +101,47 @@ func (a *asker) ask(src *source.Batch, column int) (row int, err error) {
 
 func (a *asker) begin() { a.line, a.rows, a.kinds = append(a.line[:0], '['), a.rows[:0], a.kinds[:0] }
 
-// send asks for the values of a line.
+// send asks for the values of a line. A wrong value is an error of this question only.
 func (a *asker) send() (row int, err error) {
-	count := 0
+	count, wrong := 0, 0
+	var wrongErr error
 	err = a.program.ask(append(a.line, ']'), func(line []byte) error {
-		return parseAnswers(line, func(text []byte) error {
+		err := parseAnswers(line, func(text []byte) error {
 			if count == len(a.rows) {
 				return errMoreAnswers
 			}
-			if _, err := kindAs(a.column.Logical, string(text)); err != nil {
-				return fmt.Errorf("the answer of the program is no value of the type %s: %w", a.column.Type, err)
-			}
-			if a.kinds[count] == source.Number && !isNumber(text) {
-				return fmt.Errorf("the answer of the program: %w", errNotNumber)
+			if wrongErr == nil {
+				wrong, wrongErr = count, a.check(a.kinds[count], text)
 			}
 			a.answers = append(a.answers, text...)
 			a.ends = append(a.ends, len(a.answers))
 			count++
 			return nil
 		})
+		if err == nil && count < len(a.rows) {
+			return errFewerAnswers
+		}
+		return err
 	})
-	if err == nil && count < len(a.rows) {
-		err = errFewerAnswers
-	}
 	if err != nil {
 		return a.rows[min(count, len(a.rows)-1)], err
 	}
+	if wrongErr != nil {
+		return a.rows[wrong], wrongErr
+	}
 	a.begin()
 	return 0, nil
+}
+
+// check says why an answer is no value of the column.
+func (a *asker) check(kind source.Kind, text []byte) error {
+	if _, err := kindAs(a.column.Logical, string(text)); err != nil {
+		return fmt.Errorf("the answer of the program is no value of the type %s: %w", a.column.Type, err)
+	}
+	if kind == source.Number && !isNumber(text) {
+		return fmt.Errorf("the answer of the program: %w", errNotNumber)
+	}
+	return nil
 }
 
 // mask is the masking of the column, in the order in which its values were asked for.
