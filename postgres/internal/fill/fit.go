@@ -86,7 +86,7 @@ func mayHaveNUL(name string, from source.Dialect) bool {
 func notText(value []byte) string {
 	switch {
 	case bytes.IndexByte(value, 0) >= 0:
-		return "text of PostgreSQL has no NUL"
+		return "text of PostgreSQL has no NUL (0x00)"
 	case !utf8.Valid(value):
 		return "the text is not valid UTF-8"
 	}
