@@ -10,9 +10,9 @@ import (
 // commits are the complete files that are committed while others are written. Its methods may be called concurrently.
 //
 // Files of a place that commits several together ([place.Grouped]) wait for the commit that is under way, and are
-// committed together after it. Small ones also wait for others, up to minGrouped, or to the end: a sync takes about as
-// long for one of them as for all. Others are committed one by one, several at the same time. So a file never waits for
-// a large one to be written.
+// committed together after it. Small ones also wait for others, up to minGrouped, or until one that is being written is
+// large ([commits.hurry]), or to the end: a sync takes about as long for one of them as for all. Others are committed one
+// by one, several at the same time. So a complete file never waits until a large one is complete.
 type commits struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -21,6 +21,7 @@ type commits struct {
 	held    int64 // bytes that these may have in memory
 	working int   // goroutines
 	hurried int   // those that wait for the end of commits
+	due     bool  // those that wait are not to wait for others
 	errs    []error
 
 	// alone: a file is complete. Until then, another export to the same place may take the first name. If this one went
@@ -74,9 +75,8 @@ func (c *commits) begin(out *output, ended func(error) error) error {
 	c.waiting = append(c.waiting, commit{out, held, ended})
 	c.count++
 	c.held += held
-	if c.working < goroutines && c.isDue() {
-		c.working++
-		go c.work()
+	if c.working < goroutines {
+		c.start()
 	}
 	if c.alone {
 		return nil
@@ -86,6 +86,24 @@ func (c *commits) begin(out *output, ended func(error) error) error {
 	return c.takeErrors()
 }
 
+// hurry commits the files that wait for others, since one that is being written is large: it may take hours.
+func (c *commits) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.due = len(c.waiting) > 0
+	if c.working == 0 {
+		c.start()
+	}
+}
+
+// start commits the files that should be committed now, if there are any. The lock must be held.
+func (c *commits) start() {
+	if c.isDue() {
+		c.working++
+		go c.work()
+	}
+}
+
 func (c *commits) hasNone() bool { return c.count == 0 }
 
 // isDue reports whether files that wait should be committed now. The lock must be held.
@@ -93,7 +111,7 @@ func (c *commits) isDue() bool {
 	if len(c.waiting) == 0 {
 		return false
 	}
-	if _, is := c.waiting[0].out.file.(place.Grouped); !is || c.hurried > 0 || len(c.waiting) >= minGrouped {
+	if _, is := c.waiting[0].out.file.(place.Grouped); !is || c.due || c.hurried > 0 || len(c.waiting) >= minGrouped {
 		return true
 	}
 	bytes := int64(0)
@@ -127,6 +145,7 @@ func (c *commits) work() {
 		}
 		some := c.waiting[:n:n]
 		c.waiting = c.waiting[n:]
+		c.due = c.due && len(c.waiting) > 0
 		c.mu.Unlock()
 		errs := commitAll(some)
 		c.mu.Lock()

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"culvert/export"
 	"culvert/manifest"
@@ -15,10 +17,12 @@ import (
 	"culvert/place/dir"
 )
 
-// counted counts how many files are committed together, and calls begin with the name of each file that is begun.
+// counted counts how many files are committed together. It calls begin with the name of each file that is begun, and
+// wrote, if it is not nil, with the bytes that a file has before it is given more.
 type counted struct {
 	place.Place
 	begin  func(name string)
+	wrote  func(name string, bytes int) error
 	groups []int
 }
 
@@ -33,25 +37,38 @@ func (c *counted) Replace(ctx context.Context, name string) (place.File, error) 
 func (c *counted) count(f place.File, err error) func(string) (place.File, error) {
 	return func(name string) (place.File, error) {
 		c.begin(name)
-		return countedFile{f, c}, err
+		return &countedFile{File: f, of: c, name: name}, err
 	}
 }
 
 type countedFile struct {
 	place.File
-	of *counted
+	of    *counted
+	name  string
+	bytes int
 }
 
-func (f countedFile) Commit() error {
+func (f *countedFile) Write(p []byte) (int, error) {
+	if f.of.wrote != nil {
+		if err := f.of.wrote(f.name, f.bytes); err != nil {
+			return 0, err
+		}
+	}
+	n, err := f.File.Write(p)
+	f.bytes += n
+	return n, err
+}
+
+func (f *countedFile) Commit() error {
 	f.of.groups = append(f.of.groups, 1)
 	return f.File.Commit()
 }
 
-func (f countedFile) CommitAll(files []place.File) []error {
+func (f *countedFile) CommitAll(files []place.File) []error {
 	f.of.groups = append(f.of.groups, len(files))
 	inner := make([]place.File, len(files))
 	for i, one := range files {
-		inner[i] = one.(countedFile).File
+		inner[i] = one.(*countedFile).File
 	}
 	return inner[0].(place.Grouped).CommitAll(inner)
 }
@@ -80,32 +97,72 @@ func manyTables(rows int) (src schema, names []string) {
 	return src, names
 }
 
-// TestTablesCommittedTogether has small files share their commits, of which none is left when the manifest begins, and
-// large ones, which do not wait for others.
+// TestTablesCommittedTogether has small files share their commits, of which none is left when the manifest begins.
 func TestTablesCommittedTogether(t *testing.T) {
-	for name, test := range map[string]struct{ rows, least, most int }{
-		"Small": {10, 2, 5}, "Large": {15_000, 6, 100},
-	} {
-		t.Run(name, func(t *testing.T) {
-			files, path := newCounted(t)
-			src, names := manyTables(test.rows)
-			files.begin = func(name string) {
-				if name != manifest.Name {
-					return
+	files, path := newCounted(t)
+	src, names := manyTables(10)
+	files.begin = func(name string) {
+		if name != manifest.Name {
+			return
+		}
+		if found, err := filepath.Glob(filepath.Join(path, "t*.csv")); err != nil || len(found) != len(names) {
+			t.Errorf("%d files are complete when the manifest begins, error %v", len(found), err)
+		}
+	}
+	plan := export.Plan{Unencrypted: true, Compression: export.None, Jobs: 1}
+	all, err := plan.Tables(t.Context(), files, src, names)
+	if err != nil || len(all) != len(names) {
+		t.Fatalf("%d tables, error %v", len(all), err)
+	}
+	if n := len(files.groups) - 1; n < 2 || n > 5 { // without the manifest
+		t.Errorf("%d tables of %d bytes were committed as %d", len(names), all[0].Out, files.groups)
+	}
+}
+
+// TestTablesBesideLarge has a large file go on only when the small ones before it are there, and the next one begin
+// only when the large one is there.
+func TestTablesBesideLarge(t *testing.T) {
+	const enough = 1 << 20
+	files, path := newCounted(t)
+	src := schema{"large": {rows: 20_000, text: wide}, "next": {rows: 10}}
+	var small []string
+	for i := range 10 {
+		small = append(small, fmt.Sprint("t", i))
+		src[small[i]] = &generated{rows: 10}
+	}
+	await := func(names ...string) error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, name := range names {
+			for ctx.Err() == nil {
+				if _, err := os.Stat(filepath.Join(path, name+".csv")); err == nil {
+					break
 				}
-				if found, err := filepath.Glob(filepath.Join(path, "t*.csv")); err != nil || len(found) != len(names) {
-					t.Errorf("%d files are complete when the manifest begins, error %v", len(found), err)
-				}
+				runtime.Gosched()
 			}
-			plan := export.Plan{Unencrypted: true, Compression: export.None, Jobs: 1}
-			all, err := plan.Tables(t.Context(), files, src, names)
-			if err != nil || len(all) != len(names) {
-				t.Fatalf("%d tables, error %v", len(all), err)
+		}
+		return ctx.Err()
+	}
+	files.wrote = func(name string, bytes int) error {
+		if name == "large.csv" && bytes > enough {
+			return await(small...)
+		}
+		return nil
+	}
+	files.begin = func(name string) {
+		if name == "next.csv" {
+			if err := await("large"); err != nil {
+				t.Error("the large file waits for the next one")
 			}
-			if n := len(files.groups) - 1; n < test.least || n > test.most { // without the manifest
-				t.Errorf("%d tables of %d bytes were committed as %d", len(names), all[0].Out, files.groups)
-			}
-		})
+		}
+	}
+	plan := export.Plan{Unencrypted: true, Compression: export.None, Jobs: 1}
+	all, err := plan.Tables(t.Context(), files, src, append(small, "large", "next"))
+	if err != nil || len(all) != 12 || all[10].Out < 2*enough {
+		t.Errorf("%d tables, error %v", len(all), err)
+	}
+	if n := len(files.groups); n > 6 {
+		t.Errorf("the tables were committed as %d", files.groups)
 	}
 }
 

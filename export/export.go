@@ -256,6 +256,7 @@ type work struct {
 	part   *source.Part      // that is read, while others may be; nil if all rows are
 	beside bool              // other tables are read meanwhile
 	codec  *compress.Encoder // or nil; for a small table, a new one would take most of the time
+	large  func()            // of an output
 }
 
 // redacted hides what a database says of rows that are masked.

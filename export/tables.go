@@ -186,6 +186,7 @@ func (t *tables) do(ctx context.Context, session int, task task) error {
 		return nil
 	}
 	name, w := t.work(task, session)
+	w.large = t.commits.hurry
 	out, err := t.sessions.plan.writeFile(ctx, t.to, name, w)
 	if errors.Is(err, source.ErrLocked) && session > 0 {
 		t.leave(task, session, err)
