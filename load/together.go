@@ -52,6 +52,12 @@ func (p *Plan) link(
 // failLinked has tables fail that foreign keys link to those that have failed, also through others: they are replaced
 // together, or not at all.
 func failLinked(planned []Planned) {
+	known := map[string]bool{} // the tables of which a sink has said which they are
+	for _, one := range planned {
+		if one.Err == nil {
+			known[one.Table] = true
+		}
+	}
 	for again := true; again; {
 		again = false
 		for i := range planned {
@@ -62,7 +68,7 @@ func failLinked(planned []Planned) {
 			links := slices.Concat(one.Refers, one.Referred)
 			at := slices.IndexFunc(planned, func(other Planned) bool {
 				return other.Err != nil && slices.ContainsFunc(links, func(sql string) bool {
-					return isNamed(sql, other.Table)
+					return sql == other.Table || !known[sql] && isNamed(sql, other.Table)
 				})
 			})
 			if at < 0 {

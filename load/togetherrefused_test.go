@@ -45,3 +45,29 @@ func TestRefreshRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestRefreshRefusedOfSchema has a table refused whose name a table of another schema has too: only what is linked to
+// the former stays as it is.
+func TestRefreshRefusedOfSchema(t *testing.T) {
+	const sql = `CREATE TABLE orders (id int PRIMARY KEY, title text); CREATE TABLE item (id int REFERENCES orders);
+		CREATE SCHEMA archive; CREATE TABLE archive.orders (id int PRIMARY KEY);
+		CREATE TABLE archive.line (id int REFERENCES archive.orders); INSERT INTO orders VALUES (1);
+		INSERT INTO archive.orders VALUES (1); INSERT INTO archive.line VALUES (1)`
+	from, _ := newPostgres(t, sql)
+	var names []load.Names
+	for _, name := range []string{"orders", "item", "archive.orders", "archive.line"} {
+		names = append(names, load.Names{From: name, To: name})
+	}
+	_, dst := newPostgres(t, sql+"; ALTER TABLE orders RENAME title TO heading")
+	plan := load.Plan{Filling: sink.Filling{Existing: sink.Truncate}}
+	all, err := plan.CopyTables(t.Context(), dst, openPostgres(t, from), names)
+	if partial, is := errors.AsType[*load.PartialError](err); !is || partial.Failed != 2 {
+		t.Error(err)
+	}
+	for _, one := range all {
+		_, together := errors.AsType[*load.TogetherError](one.Err)
+		if together != (one.Name == "item") || (one.Err != nil) != (together || one.Name == "orders") {
+			t.Errorf("table %s: %v", one.Name, one.Err)
+		}
+	}
+}
