@@ -316,3 +316,51 @@ func TestMasksInErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestMasksOfSchema leaves the positions of sequences that number masked columns out of the schema of a database, and
+// keeps those of others.
+func TestMasksOfSchema(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE SEQUENCE shared START 7001;
+		CREATE TABLE people (id serial PRIMARY KEY, code int DEFAULT nextval('shared'), number serial);
+		CREATE TABLE orders (id serial PRIMARY KEY);
+		SELECT setval('people_id_seq', 7002), setval('people_number_seq', 7003), setval('orders_id_seq', 7004)`)
+	rules := rulesOf(t, testKey(t), map[string]string{"public.people.id": "hash", "public.people.code": "hash"})
+	for _, way := range []string{"rows", "schema only"} {
+		db, err := postgres.OpenSource(t.Context(), database.ConnString())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		plan := export.Plan{Unencrypted: true, Jobs: 1, Masks: rules}
+		if plan.Schema, err = source.SchemaOf(t.Context(), db, source.SchemaConfig{ForTables: true}); err != nil {
+			t.Fatal(err)
+		}
+		to, names := newShelf(), []string{"public.orders", "public.people"}
+		if way == "rows" {
+			_, err = plan.Tables(t.Context(), to, db, names)
+		} else {
+			err = plan.SchemaOnly(t.Context(), to, db, names)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := export.OpenDirectory(filesOf(to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema, err := d.Schema(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprint(schema.Statements, schema.ForTables)
+		for number, want := range map[string]bool{
+			"'public.people_id_seq', 7002": false, "'public.shared', 7001": false,
+			"'public.people_number_seq', 7003": true, "'public.orders_id_seq', 7004": true,
+		} {
+			if strings.Contains(text, number) != want {
+				t.Errorf("%s: the schema has %s: %v", way, number, !want)
+			}
+		}
+	}
+}

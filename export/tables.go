@@ -10,6 +10,7 @@ import (
 
 	"culvert/internal/rowsum"
 	"culvert/manifest"
+	"culvert/mask"
 	"culvert/place"
 	"culvert/source"
 )
@@ -297,6 +298,11 @@ func (t *tables) writeSchema(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	var known []mask.Table
+	for i := range t.list.Tables {
+		known = append(known, mask.Table{Name: t.list.Tables[i].Name, Definition: t.list.Tables[i].Definition})
+	}
+	plan.Schema = plan.Masks.Schema(plan.Schema, known)
 	return plan.WriteSchema(ctx, t.to, t.list)
 }
 

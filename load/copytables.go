@@ -33,7 +33,7 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 
 // copyTables copies tables that the ledger, if there is one, does not have.
 func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
-	if err := p.checkMasks(ctx, src, tables); err != nil {
+	if _, err := p.checkMasks(ctx, src, tables); err != nil {
 		return nil, err
 	}
 	all := *p

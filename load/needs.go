@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"culvert/export"
+	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -41,11 +42,12 @@ func (p *Plan) needsOfSource(
 	if _, provides := sink.ProviderOf(dst, jobs[0].system); !provides {
 		return nil, nil
 	}
-	names := make([]string, len(jobs))
+	names, known := make([]string, len(jobs)), make([]mask.Table, len(jobs))
 	for i, j := range jobs {
-		names[i] = j.name
+		names[i], known[i] = j.name, mask.Table{Name: j.name, Definition: j.create}
 	}
-	return source.NeedsOf(ctx, src, names)
+	schema, err := source.NeedsOf(ctx, src, names)
+	return p.Masks.Schema(schema, known), err
 }
 
 // missingOf returns the names of the tables that are to be made.

@@ -161,6 +161,16 @@ type Statement struct {
 
 	// For are the tables that need the object, by the names that were asked for. None stands for all of them.
 	For []string `json:"for,omitempty"`
+
+	// Tells are the columns of which the statement tells the last number, as the position of a sequence does. JSON
+	// never has any.
+	Tells []ColumnName `json:"-"`
+}
+
+// ColumnName is what a database calls a column of a table.
+type ColumnName struct {
+	Table  TableName
+	Column string
 }
 
 // MaxSchema is the most bytes that all statements of a schema have together. A schema of 100,000 tables has about half
