@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"culvert/internal/testkit"
 	"culvert/manifest"
 	"culvert/mask"
+	"culvert/mysql"
 	"culvert/postgres"
 	"culvert/source"
 )
@@ -323,20 +326,85 @@ func TestMasksOfSchema(t *testing.T) {
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, `CREATE SEQUENCE shared START 7001;
 		CREATE TABLE people (id serial PRIMARY KEY, code int DEFAULT nextval('shared'), number serial);
+		CREATE SEQUENCE typed;
+		CREATE DOMAIN coded AS int DEFAULT nextval('typed');
+		ALTER TABLE people ADD coded coded;
 		CREATE TABLE orders (id serial PRIMARY KEY);
-		SELECT setval('people_id_seq', 7002), setval('people_number_seq', 7003), setval('orders_id_seq', 7004)`)
-	rules := rulesOf(t, testKey(t), map[string]string{"public.people.id": "hash", "public.people.code": "hash"})
+		CREATE TABLE events (id serial) PARTITION BY RANGE (id);
+		CREATE TABLE events1 PARTITION OF events FOR VALUES FROM (0) TO (100000);
+		CREATE TABLE stamps (stamp serial) PARTITION BY RANGE (stamp);
+		CREATE TABLE stamps1 PARTITION OF stamps FOR VALUES FROM (0) TO (100000);
+		CREATE TABLE other (number int DEFAULT nextval('orders_id_seq'));
+		SELECT setval('people_id_seq', 7002), setval('people_number_seq', 7003), setval('orders_id_seq', 7004),
+			setval('events_id_seq', 7005), setval('stamps_stamp_seq', 7006), setval('typed', 7007)`)
+	rules := rulesOf(t, testKey(t), map[string]string{
+		"public.people.id": "hash", "public.people.code": "hash", "public.people.coded": "hash",
+		"public.stamps.stamp": "hash",
+	})
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tables := []string{"public.events", "public.orders", "public.people", "public.stamps"}
+	testMasksOfSchema(t, db, rules, tables, map[string]bool{
+		"'public.people_id_seq', 7002": false, "'public.shared', 7001": false,
+		"'public.people_number_seq', 7003": true, "'public.orders_id_seq', 7004": true,
+		"'public.events_id_seq', 7005": true, "'public.stamps_stamp_seq', 7006": false, "'public.typed', 7007": false,
+	})
+}
+
+// TestMasksOfSchemaMariaDB is TestMasksOfSchema for sequences of MariaDB.
+func TestMasksOfSchemaMariaDB(t *testing.T) {
+	t.Setenv("HOME", os.DevNull) // where no option file is
+	database := testkit.MariaDB(t).NewDatabase(t)
+	for _, sql := range []string{
+		"CREATE SEQUENCE numbers START WITH 7001 NOCACHE", "CREATE SEQUENCE computed START WITH 7002 NOCACHE",
+		"CREATE SEQUENCE kept START WITH 7003 NOCACHE", "CREATE SEQUENCE free START WITH 7004 NOCACHE",
+		`CREATE TABLE people (id bigint DEFAULT NEXTVAL(numbers) PRIMARY KEY, code bigint DEFAULT (NEXTVAL(computed) + 1),
+			number bigint DEFAULT NEXTVAL(kept))`,
+		"CREATE TABLE orders (nr bigint DEFAULT NEXTVAL(kept) PRIMARY KEY)",
+	} {
+		database.Exec(t, sql)
+	}
+	db, err := mysql.OpenSource(t.Context(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rules := rulesOf(t, testKey(t), map[string]string{"people.id": "hash", "people.code": "hash"})
+	testMasksOfSchema(t, db, rules, []string{"orders", "people"}, map[string]bool{
+		"`numbers`, 7001": false, "`computed`, 7002": false, "`kept`, 7003": true, "`free`, 7004": true,
+	})
+	needs, err := source.NeedsOf(t.Context(), db, []string{"people"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if needs == nil {
+		t.Fatal("the table needs nothing")
+	}
+	known, err := (&export.Plan{}).MaskTables(t.Context(), db, []string{"people"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(rules.Schema(needs, known).Statements)
+	if strings.Contains(text, "`numbers`, 7001") || !strings.Contains(text, "`kept`, 7003") {
+		t.Errorf("the table needs %s", text)
+	}
+}
+
+// testMasksOfSchema exports tables of a database with its schema, which must have or lack the positions of sequences.
+func testMasksOfSchema(
+	t *testing.T, db source.Source, rules *mask.Policy, names []string, positions map[string]bool,
+) {
+	t.Helper()
 	for _, way := range []string{"rows", "schema only"} {
-		db, err := postgres.OpenSource(t.Context(), database.ConnString())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
 		plan := export.Plan{Unencrypted: true, Jobs: 1, Masks: rules}
+		var err error
 		if plan.Schema, err = source.SchemaOf(t.Context(), db, source.SchemaConfig{ForTables: true}); err != nil {
 			t.Fatal(err)
 		}
-		to, names := newShelf(), []string{"public.orders", "public.people"}
+		to := newShelf()
 		if way == "rows" {
 			_, err = plan.Tables(t.Context(), to, db, names)
 		} else {
@@ -354,12 +422,16 @@ func TestMasksOfSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := fmt.Sprint(schema.Statements, schema.ForTables)
-		for number, want := range map[string]bool{
-			"'public.people_id_seq', 7002": false, "'public.shared', 7001": false,
-			"'public.people_number_seq', 7003": true, "'public.orders_id_seq', 7004": true,
-		} {
+		for number, want := range positions {
 			if strings.Contains(text, number) != want {
 				t.Errorf("%s: the schema has %s: %v", way, number, !want)
+			}
+			name := number[1:strings.LastIndexAny(number, "'`")]
+			if number[0] == '`' {
+				name = `"` + name + `"`
+			}
+			if slices.Contains(d.Manifest.Schema.Lacks, "the position of the sequence "+name+", a masked value") == want {
+				t.Errorf("%s: the schema lacks %s: %v", way, name, want)
 			}
 		}
 	}

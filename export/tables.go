@@ -299,8 +299,8 @@ func (t *tables) writeSchema(ctx context.Context) (err error) {
 		}
 	}
 	var known []mask.Table
-	for i := range t.list.Tables {
-		known = append(known, mask.Table{Name: t.list.Tables[i].Name, Definition: t.list.Tables[i].Definition})
+	for i := range t.all {
+		known = append(known, t.all[i].outline.maskTable()) // also of tables that failed
 	}
 	plan.Schema = plan.Masks.Schema(plan.Schema, known)
 	return plan.WriteSchema(ctx, t.to, t.list)

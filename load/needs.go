@@ -97,9 +97,18 @@ func (p *Plan) PreviewCopyNeeds(
 	if !provides {
 		return nil, nil
 	}
-	schema, err := source.NeedsOf(ctx, src, missingOf(planned))
+	names := missingOf(planned)
+	schema, err := source.NeedsOf(ctx, src, names)
 	if err != nil || schema == nil {
 		return nil, err
 	}
-	return provider.Missing(ctx, schema.NeededBy(missingOf(planned)), p.Filling)
+	tables := make([]Names, len(names))
+	for i, name := range names {
+		tables[i].From = name
+	}
+	known, err := p.checkMasks(ctx, src, tables)
+	if err != nil {
+		return nil, err
+	}
+	return provider.Missing(ctx, p.Masks.Schema(schema, known).NeededBy(names), p.Filling)
 }

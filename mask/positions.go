@@ -28,7 +28,8 @@ func (p *Policy) Definition(table string, d *source.Definition) *source.Definiti
 }
 
 // Schema returns a schema without the statements that tell the positions of the sequences of columns that have rules,
-// or of tables that are not among these. It may be the same, and nil.
+// which are then in its Lacks. Of a table that is not among these, those of columns count that have a rule in any table.
+// The schema may be the same, and nil.
 func (p *Policy) Schema(s *source.Schema, tables []Table) *source.Schema {
 	if p.IsZero() || s == nil {
 		return s
@@ -39,14 +40,16 @@ func (p *Policy) Schema(s *source.Schema, tables []Table) *source.Schema {
 			known[source.TableName{Schema: t.Definition.Schema, Name: t.Definition.Name}] = t.Name
 		}
 	}
-	tells := func(one source.Statement) bool {
-		return slices.ContainsFunc(one.Tells, func(c source.ColumnName) bool {
-			name, is := known[c.Table]
-			return !is || !p.Of(name)[c.Column].IsZero()
-		})
+	ruled := map[string]bool{}
+	for _, rules := range p.Tables {
+		for column, rule := range rules {
+			ruled[column] = ruled[column] || !rule.IsZero()
+		}
 	}
-	without := *s
-	without.Statements = slices.DeleteFunc(slices.Clone(s.Statements), tells)
-	without.ForTables = slices.DeleteFunc(slices.Clone(s.ForTables), tells)
-	return &without
+	return s.WithoutPositions(func(n *source.Numbering) bool {
+		return slices.ContainsFunc(n.Columns, func(c source.ColumnName) bool {
+			name, is := known[c.Table]
+			return is && !p.Of(name)[c.Column].IsZero() || !is && ruled[c.Column]
+		})
+	})
 }

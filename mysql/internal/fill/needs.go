@@ -3,6 +3,7 @@ package fill
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"culvert/mysql/internal/catalog"
@@ -127,12 +128,13 @@ func unquoted(name string) string {
 	return strings.ReplaceAll(name[1:len(name)-1], "``", "`")
 }
 
-// drawsFromProvided returns a default that draws from a sequence which is provided, without the name of the database
-// where the definition comes from.
+// drawsFromProvided returns a default that draws from a sequence which is provided for the table, without the name of
+// the database where the definition comes from. A sequence of another database may have the same name.
 func (p *plan) drawsFromProvided(text string) (string, bool) {
 	for _, one := range p.provided() {
 		made := sequence.FindStringSubmatch(one.SQL)
-		if made == nil {
+		if made == nil || one.For != nil && !slices.Contains(one.For, p.Create.Name) &&
+			!slices.Contains(one.For, p.Create.Schema+"."+p.Create.Name) {
 			continue
 		}
 		here := "nextval(" + made[1] + ")"

@@ -139,15 +139,24 @@ func (r *schemaReading) show(object string, columns int, sql string) ([]string, 
 
 // addSequences adds the sequences of MariaDB and their positions.
 func (r *schemaReading) addSequences(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	drawn, err := r.draws(nil)
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
-		made, position, err := r.sequence(catalog.Table{Database: r.Database, Name: name})
+		t := catalog.Table{Database: r.Database, Name: name}
+		made, position, err := r.sequence(t)
 		if err != nil {
 			return err
 		}
 		if made == "" {
 			continue
 		}
-		for _, statement := range []source.Statement{{SQL: made}, {After: true, SQL: position}} {
+		after := source.Statement{After: true, SQL: position, Tells: r.tells(t, drawn)}
+		for _, statement := range []source.Statement{{SQL: made}, after} {
 			if err := r.add(statement); err != nil {
 				return err
 			}

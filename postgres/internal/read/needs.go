@@ -68,7 +68,7 @@ func (s *session) setPositions(ctx context.Context, schema *source.Schema) error
 			return err
 		}
 	}
-	numbers, err := s.numberedBy(ctx, sequences)
+	numbers, err := s.numberedBy(ctx, sequences, s.own)
 	if err != nil {
 		return err
 	}

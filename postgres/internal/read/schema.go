@@ -231,9 +231,9 @@ func (db *DB) addPositions(ctx context.Context, schema *source.Schema, w *withou
 			return db.session.failed(ctx, readingSchema, err)
 		}
 	}
-	numbers, err := db.session.numberedBy(ctx, readable)
+	numbers, err := db.session.numberedBy(ctx, readable, schema.OwnRows)
 	if err != nil {
-		return err
+		return db.session.failed(ctx, readingSchema, err)
 	}
 	for _, s := range readable {
 		sql := setPositionSQL(s)
@@ -244,46 +244,6 @@ func (db *DB) addPositions(ctx context.Context, schema *source.Schema, w *withou
 		schema.Statements = append(schema.Statements, source.Statement{After: true, SQL: sql, Tells: numbers[s.Name]})
 	}
 	return nil
-}
-
-// numberedSQL lists the columns that belong to the sequences $1, or draw their defaults from them.
-const numberedSQL = `
-SELECT s.name, n.nspname, c.relname, a.attname
-FROM pg_catalog.unnest($1::text[]) AS s(name)
-JOIN LATERAL (
-	SELECT d.refobjid AS oid, d.refobjsubid AS number FROM pg_catalog.pg_depend d
-	WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = s.name::pg_catalog.regclass
-		AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjsubid > 0
-	UNION
-	SELECT f.adrelid, f.adnum FROM pg_catalog.pg_depend d JOIN pg_catalog.pg_attrdef f ON f.oid = d.objid
-	WHERE d.classid = 'pg_catalog.pg_attrdef'::pg_catalog.regclass
-		AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = s.name::pg_catalog.regclass
-) AS u ON true
-JOIN pg_catalog.pg_class c ON c.oid = u.oid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_attribute a ON a.attrelid = u.oid AND a.attnum = u.number`
-
-// numberedBy returns the columns that sequences number, by the names of these.
-func (s *session) numberedBy(
-	ctx context.Context, sequences []*source.Sequence,
-) (map[string][]source.ColumnName, error) {
-	if len(sequences) == 0 {
-		return nil, nil
-	}
-	names := make([]string, len(sequences))
-	for i, one := range sequences {
-		names[i] = one.Name
-	}
-	found, err := s.query(ctx, 4, numberedSQL, sqltext.Array(names))
-	if err != nil {
-		return nil, s.failed(ctx, "reading which columns sequences number", err)
-	}
-	numbers := map[string][]source.ColumnName{}
-	for _, row := range found {
-		table := source.TableName{Schema: string(row[1]), Name: string(row[2])}
-		name := string(row[0])
-		numbers[name] = append(numbers[name], source.ColumnName{Table: table, Column: string(row[3])})
-	}
-	return numbers, nil
 }
 
 // setPositionSQL returns the statement that sets the position of a sequence as it was read, or "" if it was not.
