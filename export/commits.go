@@ -11,8 +11,8 @@ import (
 //
 // Files of a place that commits several together ([place.Grouped]) wait for the commit that is under way, and are
 // committed together after it. Small ones also wait for others, up to minGrouped, or until one that is being written is
-// large ([commits.hurry]), or to the end: a sync takes about as long for one of them as for all. Others are committed one
-// by one, several at the same time. So a complete file never waits until a large one is complete.
+// large ([commits.hurry]), or to the end: a sync takes about as long for one of them as for all. Others are committed
+// one by one, several at the same time. So a complete file never waits until a large one is complete.
 type commits struct {
 	mu      sync.Mutex
 	changed *sync.Cond
