@@ -93,7 +93,9 @@ func (p *Policy) Unknown(tables []Table) (notices []string) {
 				notices = append(notices, about+fmt.Sprintf("keeps the values of the column %q different, and the "+
 					"same for the same one, as a key needs", name))
 			}
-			if class := c.Logical.Class; class == source.UnknownClass && c.Type != "" || class == source.EnumClass {
+			switch class := c.Logical.Class; {
+			case class == source.UnknownClass && c.Type != "", class == source.EnumClass, class == source.TimeClass,
+				class == source.IntervalClass:
 				notices = append(notices, about+fmt.Sprintf("gives the column %q values of its type %s", name, c.Type))
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"culvert/source"
@@ -138,9 +139,7 @@ func kindAs(t source.Type, text string) (kind source.Kind, err error) {
 		}
 	case t.Class == source.DecimalClass:
 		kind = source.Number
-		if d := (decimal{}); !d.parse([]byte(text)) {
-			err = errNotNumber
-		}
+		err = fitsDecimal(t, text)
 	case t.Class == source.BoolClass:
 		kind = source.Bool
 		if text != "t" && text != "f" {
@@ -155,6 +154,9 @@ func kindAs(t source.Type, text string) (kind source.Kind, err error) {
 		}
 	case t.Class == source.DateClass, t.Class == source.TimestampClass, t.Class == source.InstantClass:
 		d, is := parseDay([]byte(text))
+		if text == "infinity" || text == "-infinity" {
+			break
+		}
 		if !is || t.Class == source.DateClass && len(d.rest) > 0 && !hasBC(d.rest) {
 			err = errNotDate
 		}
@@ -166,6 +168,27 @@ func kindAs(t source.Type, text string) (kind source.Kind, err error) {
 		err = fmt.Errorf("it is longer than %d characters", t.Length)
 	}
 	return kind, err
+}
+
+// fitsDecimal says why a text is no number with the digits of a type. Zeros at both ends do not count, and numbers with
+// an exponent are not counted.
+func fitsDecimal(t source.Type, text string) error {
+	if text == "NaN" || text == "Infinity" || text == "-Infinity" {
+		return nil
+	}
+	var d decimal
+	if !d.parse([]byte(text)) {
+		return errNotNumber
+	}
+	if t.Precision == 0 || d.exponent {
+		return nil
+	}
+	whole, rest, _ := strings.Cut(strings.TrimLeft(text, "+-"), ".")
+	whole, rest = strings.TrimLeft(whole, "0"), strings.TrimRight(rest, "0")
+	if len(whole) > max(0, t.Precision-t.Scale) || len(rest) > max(0, t.Scale) {
+		return errScale
+	}
+	return nil
 }
 
 // keep masks all but the first or last characters. If there are no others, it keeps none.

@@ -238,6 +238,32 @@ func TestProgramGoesOn(t *testing.T) {
 	}
 }
 
+// TestProgramDigits has answers checked for the digits of their type, and lets pass what is no number or day there.
+func TestProgramDigits(t *testing.T) {
+	for _, test := range []struct {
+		typ, logical string
+		kind         source.Kind
+		value, err   string
+	}{
+		{"numeric(5,2)", "decimal(5,2)", source.Number, "-123.45", ""},
+		{"numeric(5,2)", "decimal(5,2)", source.Number, "123.4500", ""},
+		{"numeric(5,2)", "decimal(5,2)", source.Number, "1234.5", "more digits than its type"},
+		{"numeric(5,2)", "decimal(5,2)", source.Number, "1.234", "more digits than its type"},
+		{"numeric(5,2)", "decimal(5,2)", source.Number, "NaN", ""},
+		{"numeric", "decimal", source.Number, "-Infinity", ""},
+		{"date", "date", source.Text, "infinity", ""},
+		{"timestamp", "timestamp", source.Text, "-infinity", ""},
+		{"date", "date", source.Text, "soon", "no date"},
+	} {
+		m, _ := programmed(t.Context(), t, column(t, test.typ, test.logical), "exec cat")
+		var dst source.Batch
+		err := m.Mask(&dst, batchOf(test.kind, test.value))
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s of %s: the error is %v", test.value, test.typ, err)
+		}
+	}
+}
+
 // TestProgramEnd has what a program does after its last answer named.
 func TestProgramEnd(t *testing.T) {
 	for _, test := range []struct{ script, err string }{
@@ -320,6 +346,11 @@ func TestProgramChecks(t *testing.T) {
 	}
 	if unknown, err := check(column(t, "inet", "unknown"), "program own"); err != nil || len(unknown) != 2 {
 		t.Errorf("a column of a type that is not known: %q, %v", unknown, err)
+	}
+	for _, c := range []source.Column{column(t, "time", "time"), column(t, "interval", "interval")} {
+		if unknown, err := check(c, "program own"); err != nil || len(unknown) != 2 {
+			t.Errorf("the type %s: %q, %v", c.Type, unknown, err)
+		}
 	}
 	if unknown, err := check(column(t, "text", "string"), "hash"); err != nil || len(unknown) != 0 {
 		t.Errorf("hash: %q, %v", unknown, err)
