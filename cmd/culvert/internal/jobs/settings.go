@@ -49,7 +49,7 @@ type Choice struct {
 
 const (
 	settingsVersion = 1
-	maskedVersion   = 2 // of settings with masks
+	maskedVersion   = 3 // of settings with masks; another one if a rule makes other values of the same key
 )
 
 // NewSettings returns the settings of a job that writes to a directory.
@@ -131,8 +131,18 @@ func (s *Settings) applyMasks(ctx context.Context, plan *export.Plan, flags *mas
 			key.Fingerprint())
 	}
 	plan.Masks = &mask.Policy{Key: key, Tables: s.Masks}
-	plan.Masks.Programs, err = flags.NewPrograms(ctx)
-	return err
+	if plan.Masks.Programs, err = flags.NewPrograms(ctx); err != nil {
+		return err
+	}
+	for _, rules := range s.Masks {
+		for _, rule := range rules {
+			if name := rule.Program(); name != "" && !plan.Masks.Programs.Has(name) {
+				return fmt.Errorf("its values are masked by the program %q, and this worker has none of that name: "+
+					"--mask-program %s=FILE", name, name)
+			}
+		}
+	}
+	return nil
 }
 
 // output opens the place that a job writes to, with the credentials of this machine. The job has only these recipients,
