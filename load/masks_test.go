@@ -18,10 +18,9 @@ import (
 	"culvert/sqlite"
 )
 
-// testKey is a key that is the same in every run, so that no masked value is one that is searched for by chance.
 func testKey(t *testing.T) *mask.Key {
 	t.Helper()
-	key, err := mask.ParseKey([]byte("CULVERT-MASK-KEY-1-101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f"))
+	key, err := mask.ParseKey([]byte(testkit.MaskKey))
 	if err != nil {
 		t.Fatal(err)
 	}
