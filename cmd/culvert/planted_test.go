@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,8 +115,11 @@ func (r *plantedRun) kill(pattern string, args ...string) {
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // killed, or not
+	}()
 	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
 	for waits := true; waits; {
@@ -241,7 +245,7 @@ func (r *plantedRun) failures(d plantedDatabase) {
 		}
 		r.masked(d.code, "copy", d.source, "people", d.fresh(), "--create", "--job", to+".yaml")
 	}
-	unfit := append(plantedMasks[:len(plantedMasks):len(plantedMasks)], "--mask", "people.name=year")
+	unfit := slices.Concat(plantedMasks, []string{"--mask", "people.name=year"})
 	for _, args := range [][]string{
 		{"export", d.source, "people", "orders", "-o", "unfit", "--json"},
 		{"copy", d.source, "people", "orders", d.fresh(), "--create"},
