@@ -266,12 +266,7 @@ func (t *table) refersTo(k *key, condition string) string {
 }
 
 // inParentheses returns a condition in parentheses, which may end in a comment.
-func inParentheses(condition string) string {
-	if strings.Contains(condition, "--") || strings.Contains(condition, "#") {
-		condition += "\n"
-	}
-	return "(" + condition + ")"
-}
+func inParentheses(condition string) string { return "(" + condition + "\n)" }
 
 // isNullable reports whether a column may have NULL. Of one that is not known, nobody knows.
 func (t *table) isNullable(name string) bool {
