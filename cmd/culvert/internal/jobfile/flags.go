@@ -59,9 +59,9 @@ type Flags struct {
 	FailFast       bool   `yaml:"fail-fast" flag:"fail-fast" doc:"Stop at the first table that fails."`
 }
 
-// Apply sets the flags of a command that the file names and the command line does not; the masks of both count. A name
-// that the command has no flag for is an [*Error].
-func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
+// Apply sets the flags of a command that the file names and the command line does not; the masks of both count. It
+// returns the names that the command has no flag for.
+func (f *Flags) Apply(file string, flags *pflag.FlagSet) (useless []string, err error) {
 	v := reflect.ValueOf(f).Elem()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -71,17 +71,14 @@ func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
 		name := field.Tag.Get("flag")
 		flag := flags.Lookup(name)
 		if flag == nil {
-			return &Error{
-				File: file, Text: fmt.Sprintf("%q is of no use here: the command has no flag --%s",
-					field.Tag.Get("yaml"), name),
-				Hint: "leave it out of the file, or run the verb that it is for",
-			}
+			useless = append(useless, field.Tag.Get("yaml"))
+			continue
 		}
 		if rules, are := v.Field(i).Interface().(Masks); are {
 			// The rules of the command line come after those of the file, and leave none out.
 			list := flag.Value.(pflag.SliceValue)
 			if err := list.Replace(slices.Concat(rules, list.GetSlice())); err != nil {
-				return &Error{File: file, Text: fmt.Sprintf("mask: %v", err)}
+				return nil, &Error{File: file, Text: fmt.Sprintf("mask: %v", err)}
 			}
 			flag.Changed = true
 			continue
@@ -91,11 +88,11 @@ func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
 		}
 		for _, text := range texts(v.Field(i)) {
 			if err := flags.Set(name, text); err != nil {
-				return &Error{File: file, Text: fmt.Sprintf("%s: %v", field.Tag.Get("yaml"), err)}
+				return nil, &Error{File: file, Text: fmt.Sprintf("%s: %v", field.Tag.Get("yaml"), err)}
 			}
 		}
 	}
-	return nil
+	return useless, nil
 }
 
 // texts returns the values of a field, as they are written after a flag.

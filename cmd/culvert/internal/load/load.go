@@ -33,6 +33,7 @@ type options struct {
 	to     database.Flags
 	choice jobfile.ChoiceFlags
 
+	ofExport       bool // the job file is that of an export
 	verify         bool
 	schemaOnly     bool
 	dataOnly       bool
@@ -48,7 +49,7 @@ func New(a *command.App) *cobra.Command {
 	o.flags = cmd.Flags()
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		args, err := o.applyJob(cmd, args)
+		args, err := o.applyJob(cmd, a, args)
 		if err != nil {
 			return err
 		}
