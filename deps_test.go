@@ -68,6 +68,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{roof + "argument", roof + "command", "its errors have hints, and a command has standard input"},
 	{roof + "masking", roof + "command", "its errors have hints, and a command warns"},
 	{roof + "jobfile", roof + "command", "its errors have hints"},
+	{roof + "jobfile", roof + "masking", "its list of columns is compared where masks are looked up"},
 	{roof + "jobfile", roof + "database", "it knows where passwords belong"},
 	{roof + "database", roof + "command", "its errors have hints, and a command has secrets"},
 	{roof + "export", roof + "jobs", "an export by several workers is a job"},

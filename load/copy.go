@@ -156,7 +156,7 @@ func (p *Plan) checkMasks(ctx context.Context, src source.Source, tables []Names
 	for i := range tables {
 		names[i] = tables[i].From
 	}
-	known, err := (&export.Plan{Masks: p.Masks}).MaskTables(ctx, src, names)
+	known, err := (&export.Plan{Masks: p.Masks, Choices: p.Choices}).MaskTables(ctx, src, names)
 	if err == nil {
 		_, err = p.Masks.Check(known)
 	}

@@ -83,6 +83,9 @@ func (f *File) dropRows() (names []string) {
 	if len(t.Named) > 0 {
 		names = append(names, "conditions and columns of tables")
 	}
+	if f.Columns != "" {
+		names = append(names, "columns")
+	}
 	t.Rows, t.Named = Rows{}, nil
 	return names
 }

@@ -26,6 +26,7 @@ func (o *copyOptions) applyJob(cmd *cobra.Command, args []string) ([]string, err
 	if err != nil || file == nil {
 		return args, err
 	}
+	o.masks.Compare(file.ColumnsFile(o.choice.Name()), o.choice.Name())
 	named := len(args) > 0
 	if args, err = file.Source(cmd, args); err != nil || named {
 		return args, err

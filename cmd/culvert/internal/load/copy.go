@@ -69,11 +69,14 @@ func NewCopy(a *command.App) *cobra.Command {
 					return c.preview(r, planned, err, c.explain)
 				})
 			}
+			r.NewColumns = o.masks.NewColumns()
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
 		return a.Perform(cmd, &o.WorkFlags, c.r, func(ctx context.Context, w *command.Work) error {
 			c.w, c.omitted = w, &c.r.Omitted
-			return o.masks.End(c.run(ctx, args, c.copy))
+			err := o.masks.End(c.run(ctx, args, c.copy))
+			c.r.NewColumns = o.masks.NewColumns()
+			return err
 		})
 	}
 	o.from.AddFor(cmd, "SOURCE")
@@ -206,8 +209,8 @@ func (c *copying) mask(ctx context.Context, tables []load.Names) (err error) {
 			names = append(names, t.From)
 		}
 	}
-	c.plan.Filling.Redact = true
-	c.plan.Masks, err = c.o.masks.Look(ctx, c.a, c.src, new(export.Plan), names)
+	c.plan.Filling.Redact = c.plan.Filling.Redact || c.o.masks.Hides()
+	c.plan.Masks, err = c.o.masks.Look(ctx, c.a, c.src, &export.Plan{Choices: c.plan.Choices}, names)
 	return err
 }
 

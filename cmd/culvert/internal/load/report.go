@@ -25,6 +25,8 @@ type Report struct {
 	Omitted []string      `json:"omitted,omitempty"` // what is in none of all tables
 	Schema  *SchemaReport `json:"schema,omitempty"`  // of a whole database
 	Tables  []Table       `json:"tables,omitempty"`
+
+	NewColumns []string `json:"new_columns,omitempty"` // of a copy: those that the list of the job does not have
 }
 
 // Table says what has become of a table.
@@ -126,6 +128,8 @@ type PlanReport struct {
 	Before  []string       `json:"before,omitempty"`  // statements that make a whole database, before the rows
 	Tables  []PlannedTable `json:"tables"`
 	After   []string       `json:"after,omitempty"` // and those after the rows
+
+	NewColumns []string `json:"new_columns,omitempty"` // of a copy, as above
 
 	json bool // it is printed as JSON
 }

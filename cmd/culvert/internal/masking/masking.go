@@ -28,6 +28,9 @@ type Flags struct {
 	programs []string
 	strict   bool
 
+	list, job string   // the list of columns, or "", and the job file that names it
+	fresh     []string // columns that the list does not have
+
 	started *mask.Programs // or nil
 }
 
@@ -46,8 +49,11 @@ func (f *Flags) AddKey(cmd *cobra.Command) {
 		"run a program for the rule \"program NAME\": `NAME=FILE`; repeatable")
 }
 
-// Given reports whether anything is to be masked, or to be refused.
-func (f *Flags) Given() bool { return len(f.rules) > 0 || f.strict }
+// Given reports whether anything is to be masked, to be refused, or to be compared with a list.
+func (f *Flags) Given() bool { return f.Hides() || f.Compares() }
+
+// Hides reports whether there may be values that nobody is to see.
+func (f *Flags) Hides() bool { return len(f.rules) > 0 || f.strict }
 
 // Use adds rules that come before those of the flags, and what the flags do not say.
 func (f *Flags) Use(rules []string, keyFile string, strict bool) {
@@ -153,13 +159,16 @@ func (f *Flags) Look(
 	if err != nil {
 		return nil, err
 	}
+	read := WithoutDropped(policy, tables)
+	if err := f.compare(a, plan, read); err != nil {
+		return nil, err
+	}
 	if f.strict {
 		suspects, err := Suspects(ctx, src, tables, f.decided(tables))
 		if err = errors.Join(err, refuse(suspects)); err != nil {
 			return nil, err
 		}
 	}
-	read := WithoutDropped(policy, tables)
 	notices, err := policy.Check(read)
 	unknown := policy.Unknown(read)
 	if f.strict && err == nil && len(unknown) > 0 {
@@ -186,6 +195,19 @@ func (f *Flags) OfQuery(ctx context.Context, columns []source.Column) (*mask.Pol
 // Policy returns what is masked of tables. Of several rules for a column, the last one counts. The error names a
 // pattern that matches no column.
 func (f *Flags) Policy(ctx context.Context, tables []mask.Table) (*mask.Policy, error) {
+	p, err := f.rulesOf(tables)
+	if err != nil {
+		return nil, err
+	}
+	if p.Key, err = f.Key(); err != nil {
+		return nil, err
+	}
+	p.Programs, err = f.Started(ctx)
+	return p, err
+}
+
+// rulesOf is Policy without what masks need to be applied.
+func (f *Flags) rulesOf(tables []mask.Table) (*mask.Policy, error) {
 	all, err := f.assignments()
 	if err != nil {
 		return nil, err
@@ -197,12 +219,6 @@ func (f *Flags) Policy(ctx context.Context, tables []mask.Table) (*mask.Policy, 
 		}
 	}
 	p := &mask.Policy{Tables: map[string]mask.Rules{}}
-	if p.Key, err = f.Key(); err != nil {
-		return nil, err
-	}
-	if p.Programs, err = f.Started(ctx); err != nil {
-		return nil, err
-	}
 	for _, one := range all {
 		found := false
 		for _, t := range tables {
