@@ -116,7 +116,7 @@ func (f *File) columns(ctx context.Context, db database.Database) (all []string,
 	}
 	source.Separate(src)
 	apart, err := f.leaving(ctx, src)
-	all = append(together, apart...)
+	all = slices.Concat(together, apart)
 	slices.Sort(all)
 	return slices.Compact(all), err
 }
