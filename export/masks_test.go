@@ -360,7 +360,8 @@ func TestMasksOfSchemaMariaDB(t *testing.T) {
 	for _, sql := range []string{
 		"CREATE SEQUENCE numbers START WITH 7001 NOCACHE", "CREATE SEQUENCE computed START WITH 7002 NOCACHE",
 		"CREATE SEQUENCE kept START WITH 7003 NOCACHE", "CREATE SEQUENCE free START WITH 7004 NOCACHE",
-		`CREATE TABLE people (id bigint DEFAULT NEXTVAL(numbers) PRIMARY KEY, code bigint DEFAULT (NEXTVAL(computed) + 1),
+		`CREATE TABLE people (id bigint DEFAULT NEXTVAL(numbers) PRIMARY KEY,
+			code bigint DEFAULT (NEXTVAL(computed) + 1),
 			number bigint DEFAULT NEXTVAL(kept))`,
 		"CREATE TABLE orders (nr bigint DEFAULT NEXTVAL(kept) PRIMARY KEY)",
 	} {
@@ -429,7 +430,8 @@ func testMasksOfSchema(
 			if number[0] == '`' {
 				name = `"` + name + `"`
 			}
-			if slices.Contains(d.Manifest.Schema.Lacks, "the position of the sequence "+name+", a masked value") == want {
+			lack := "the position of the sequence " + name + ", a masked value"
+			if slices.Contains(d.Manifest.Schema.Lacks, lack) == want {
 				t.Errorf("%s: the schema lacks %s: %v", way, name, want)
 			}
 		}

@@ -18,8 +18,8 @@ import (
 	"culvert/source"
 )
 
-// WriteSchema writes the Schema of the plan, if it has one, and adds it to a manifest. It comes before the manifest. With
-// masks, the schema must be that of [mask.Policy.Schema].
+// WriteSchema writes the Schema of the plan, if it has one, and adds it to a manifest. It comes before the manifest.
+// With masks, the schema must be that of [mask.Policy.Schema].
 func (p *Plan) WriteSchema(ctx context.Context, to place.Place, m *manifest.Manifest) error {
 	if p.Schema == nil {
 		return nil

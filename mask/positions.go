@@ -28,8 +28,8 @@ func (p *Policy) Definition(table string, d *source.Definition) *source.Definiti
 }
 
 // Schema returns a schema without the statements that tell the positions of the sequences of columns that have rules,
-// which are then in its Lacks. Of a table that is not among these, those of columns count that have a rule in any table.
-// The schema may be the same, and nil.
+// which are then in its Lacks. Of a table that is not among these, those of columns count that have a rule in any
+// table. The schema may be the same, and nil.
 func (p *Policy) Schema(s *source.Schema, tables []Table) *source.Schema {
 	if p.IsZero() || s == nil {
 		return s
