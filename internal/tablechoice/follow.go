@@ -265,8 +265,13 @@ func (t *table) refersTo(k *key, condition string) string {
 	return b.String()
 }
 
-// inParentheses returns a condition in parentheses, which may end in a comment.
-func inParentheses(condition string) string { return "(" + condition + "\n)" }
+// inParentheses returns a condition in parentheses. It may end in a comment.
+func inParentheses(condition string) string {
+	if strings.Contains(condition, "--") || strings.Contains(condition, "#") {
+		return "(" + condition + "\n)"
+	}
+	return "(" + condition + ")"
+}
 
 // isNullable reports whether a column may have NULL. Of one that is not known, nobody knows.
 func (t *table) isNullable(name string) bool {

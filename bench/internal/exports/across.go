@@ -49,7 +49,8 @@ const (
 	rowsSQL = "SELECT count(*), sum(id), sum(char_length(title)) FROM orders"
 	ofKeys  = "SELECT count(*) FILTER (WHERE contype = 'p'), count(*) FILTER (WHERE contype = 'f') FROM pg_constraint" +
 		" WHERE connamespace <> 'pg_catalog'::regnamespace"
-	anywhere = "ALTER DATABASE target SET search_path = bench, main, public" // pgloader makes the tables in one of these
+	// pgloader makes the tables in one of these.
+	anywhere = "ALTER DATABASE target SET search_path = bench, main, public"
 )
 
 // across compares two commands that fill the target.

@@ -79,7 +79,8 @@ func (c *masksCase) benchmark() harness.Benchmark {
 // export returns an export with rules for email, name and phone, or with none.
 func (c *masksCase) export(rules ...string) func(dir string) (harness.Sample, error) {
 	return func(dir string) (harness.Sample, error) {
-		args := []string{"export", "postgres:", "people", "-r", c.recipient, "-o", filepath.Join(dir, "people.csv.zst.age")}
+		file := filepath.Join(dir, "people.csv.zst.age")
+		args := []string{"export", "postgres:", "people", "-r", c.recipient, "-o", file}
 		for i, rule := range rules {
 			args = append(args, "--mask", "people."+[]string{"email", "name", "phone"}[i]+"="+rule)
 		}
