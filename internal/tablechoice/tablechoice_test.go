@@ -227,19 +227,17 @@ func TestConditionsAlone(t *testing.T) {
 		CREATE TABLE orders (id int PRIMARY KEY, customer int, FOREIGN KEY (customer) REFERENCES customers (id))`
 	lite, _ := open(t)
 	sources := map[string]source.Source{"sqlite": lite}
-	t.Run("databases", func(t *testing.T) {
-		db := testkit.Postgres(t).NewDatabase(t)
-		db.Exec(t, sql)
-		maria := testkit.MariaDB(t).NewDatabase(t)
-		maria.Exec(t, sql)
-		var err error
-		if sources["postgres"], err = postgres.OpenSource(t.Context(), db.ConnString()); err != nil {
-			t.Fatal(err)
-		}
-		if sources["mariadb"], err = mysql.OpenSource(t.Context(), maria.URL()); err != nil {
-			t.Fatal(err)
-		}
-	})
+	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, sql)
+	maria := testkit.MariaDB(t).NewDatabase(t)
+	maria.Exec(t, sql)
+	var err error
+	if sources["postgres"], err = postgres.OpenSource(t.Context(), db.ConnString()); err != nil {
+		t.Fatal(err)
+	}
+	if sources["mariadb"], err = mysql.OpenSource(t.Context(), maria.URL()); err != nil {
+		t.Fatal(err)
+	}
 	for name, src := range sources {
 		rules := tablechoice.Rules{Tables: []tablechoice.Rule{
 			{Pattern: pattern(t, "customers"), Where: "Id=1) or (1=1"},
