@@ -81,11 +81,9 @@ func (p *Plan) CopyDatabase(
 	if err := p.checkCopy(); err != nil {
 		return nil, err
 	}
-	known, err := p.checkMasks(ctx, src, tables)
-	if err != nil {
+	if err := p.checkMasks(ctx, src, tables); err != nil {
 		return nil, err
 	}
-	schema = p.Masks.Schema(schema, known)
 	description, err := source.Describe(ctx, src)
 	if err != nil {
 		return nil, err

@@ -226,8 +226,10 @@ func (r *rows) confirm() error {
 	if r.exact > 0 && r.received != r.exact {
 		return &source.CountError{Received: r.received, Confirmed: r.exact}
 	}
-	if err := r.checkResult(); err != nil {
-		return err
+	if r.counted {
+		if err := r.compareCount(); err != nil {
+			return err
+		}
 	}
 	if err := r.checkDoubtful(); err != nil {
 		return err
@@ -240,10 +242,9 @@ func (r *rows) confirm() error {
 	return io.EOF
 }
 
-// checkResult asks the server for the number of rows, and for warnings. A statement without tables leaves both as they
-// are.
-func (r *rows) checkResult() error {
-	found, err := r.session.Query(r.ctx, 2, "SELECT FOUND_ROWS(), @@warning_count")
+// compareCount asks the server for the number of rows.
+func (r *rows) compareCount() error {
+	found, err := r.session.Query(r.ctx, 1, "SELECT FOUND_ROWS()")
 	if err != nil {
 		return err
 	}
@@ -254,12 +255,7 @@ func (r *rows) checkResult() error {
 	switch {
 	case err != nil:
 		return wire.ErrAnswer
-	case found[0][1] != "0":
-		if err := r.session.Warned(r.ctx); err != nil {
-			return err
-		}
-	}
-	if r.counted && confirmed != r.received {
+	case confirmed != r.received:
 		return &source.CountError{Received: r.received, Confirmed: confirmed}
 	}
 	return nil

@@ -5,34 +5,32 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync/atomic"
 )
 
-// earlyPercent is the share of garbage, in percent of what is in use, at which the collector of most commands runs.
-const earlyPercent = 25
+// The shares of garbage, in percent of what is in use, at which the collector runs: as the runtime begins, and of most
+// commands.
+const (
+	usualPercent = 100
+	earlyPercent = 25
+)
 
 // CollectEarly has the collector run at a quarter of garbage after its first collection, unless the user says
 // otherwise. The buffers of a command are made once and used again, and little else is allocated. To collect that early
-// costs nothing, and keeps the peak of memory close to what is in use. While little is in use, it runs as CollectEvery
-// has it: an export of many small tables would collect a hundred times.
-//
-// Before the first collection it would cost each command a collection of what the program has initialized, which takes
-// longer than many commands.
+// costs nothing, and keeps the peak of memory close to what is in use. Before the first collection it would cost each
+// command a collection of what the program has initialized, which takes longer than many commands.
 func CollectEarly() {
 	if os.Getenv("GOGC") == "" {
-		runtime.AddCleanup(new(collection), collectEarly, &room{bytes: TransferRoom, least: earlyPercent})
+		runtime.AddCleanup(new(collection), collectEarly, uint64(usualPercent))
 	}
 }
 
-// collectEarly keeps the share, unless [CollectEvery] does.
-func collectEarly(r *room) {
-	if kept.CompareAndSwap(nil, r) {
-		r.keep()
+// collectEarly changes the share, unless [CollectEvery] has.
+func collectEarly(from uint64) {
+	now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	if metrics.Read(now); now[0].Value.Uint64() == from {
+		debug.SetGCPercent(earlyPercent)
 	}
 }
-
-// kept is the room that is kept.
-var kept atomic.Pointer[room]
 
 // room is what lies uncollected at most: the collector runs when as much garbage has been made. A share of what is in
 // use, which is all that the runtime has, would be too little while that is little, so that a server of small files
@@ -40,7 +38,6 @@ var kept atomic.Pointer[room]
 // transfer would go on growing for as long.
 type room struct {
 	bytes   uint64
-	least   int // percent, whatever the bytes
 	percent int // that is set
 }
 
@@ -51,9 +48,7 @@ const TransferRoom = 6 << 20
 // CollectEvery has the collector run each time that so many bytes of garbage were made, unless the user says otherwise.
 func CollectEvery(bytes uint64) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		r := &room{bytes: bytes, least: 1}
-		kept.Store(r)
-		r.keep()
+		(&room{bytes: bytes}).keep()
 	}
 }
 
@@ -63,18 +58,14 @@ const leastHeap = 4 << 20
 // collection is collected by each collection. It has a pointer, so that it has memory of its own.
 type collection struct{ _ *collection }
 
-// keep sets the share that is the room, and again after each collection, until another room is kept.
+// keep sets the share that is the room, and again after each collection.
 func (r *room) keep() {
-	if kept.Load() != r {
-		return
-	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	used := max(live[0].Value.Uint64(), leastHeap)
 	// To set it stops the program for a moment.
-	percent := max(int(100*r.bytes/used), r.least)
-	if percent < r.percent*7/8 || percent > r.percent*9/8 {
-		r.percent = percent
+	if percent := int(100 * r.bytes / used); percent < r.percent*7/8 || percent > r.percent*9/8 {
+		r.percent = max(percent, 1)
 		debug.SetGCPercent(r.percent)
 	}
 	runtime.AddCleanup(new(collection), (*room).keep, r)

@@ -2,15 +2,12 @@ package jobfile
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/help"
-	"culvert/cmd/culvert/internal/masking"
 )
 
 // CheckReport is the report of culvert job check.
@@ -42,7 +39,7 @@ func New(a *command.App) *cobra.Command {
 		_, err := a.Stdout.Write(Schema())
 		return err
 	}
-	cmd.AddCommand(check, newColumns(a), schema)
+	cmd.AddCommand(check, schema)
 	return cmd
 }
 
@@ -61,11 +58,6 @@ func Check(name string) error {
 	rules := &ChoiceFlags{tables: f.Tables}
 	if _, err := rules.Rules(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
-	}
-	if f.Columns != "" {
-		if _, err := masking.ReadColumns(f.ColumnsFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 	}
 	return nil
 }
