@@ -55,7 +55,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"mask", "source", "it masks the batches of a source"},
 	{"internal/sqlsource", "source", "it is about the selections and the parts of a source"},
 	{"internal/tablechoice", "source", "it chooses tables of a source by their definitions"},
-	{"internal/tablechoice", "sink/dialect", "which understands foreign keys of all systems"},
+	{"internal/tablechoice", "sink/dialect", "which quotes names for all systems"},
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
 	{"internal/canonical", "source", "it is about the types of a source"},
@@ -68,6 +68,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{roof + "argument", roof + "command", "its errors have hints, and a command has standard input"},
 	{roof + "masking", roof + "command", "its errors have hints, and a command warns"},
 	{roof + "jobfile", roof + "command", "its errors have hints"},
+	{roof + "jobfile", roof + "masking", "its list of columns is compared where masks are looked up"},
 	{roof + "jobfile", roof + "database", "it knows where passwords belong"},
 	{roof + "database", roof + "command", "its errors have hints, and a command has secrets"},
 	{roof + "export", roof + "jobs", "an export by several workers is a job"},
@@ -79,7 +80,7 @@ var neighbours = []struct{ from, to, reason string }{
 // forTests are the packages that only tests may import. They themselves may import what they like.
 var forTests = []string{
 	"fileservice/internal/filetest", "internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite",
-	"internal/testkit/natsserver", "internal/testkit/stores", "internal/testkit/testrun",
+	"internal/testkit/natsserver", "internal/testkit/planted", "internal/testkit/stores", "internal/testkit/testrun",
 	"sink/sinktest", "source/sourcetest", "place/placetest",
 }
 

@@ -130,7 +130,7 @@ func (d *Directory) masksOf(t *manifest.Table) (*mask.Policy, error) {
 		}
 		rules[one.Column] = rule
 	}
-	return &mask.Policy{Key: d.MaskKey, Tables: map[string]mask.Rules{"": rules}}, nil
+	return &mask.Policy{Key: d.MaskKey, Programs: d.MaskPrograms, Tables: map[string]mask.Rules{"": rules}}, nil
 }
 
 // ErrNoMaskKey is the error of comparing an export whose values were masked without the key.

@@ -59,6 +59,9 @@ type Directory struct {
 	// MaskKey is the key by which values were masked. Only Compare needs it.
 	MaskKey *mask.Key
 
+	// MaskPrograms are those that the rules of masks name, for Compare. The caller ends them.
+	MaskPrograms *mask.Programs
+
 	fs     fs.FS
 	config ReadConfig
 

@@ -256,6 +256,7 @@ type work struct {
 	part   *source.Part      // that is read, while others may be; nil if all rows are
 	beside bool              // other tables are read meanwhile
 	codec  *compress.Encoder // or nil; for a small table, a new one would take most of the time
+	large  func()            // of an output
 }
 
 // redacted hides what a database says of rows that are masked.
@@ -322,7 +323,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		encoder:  encoder,
 		lines:    lines,
 		masker:   masker,
-		types:    p.types(rows, masker != nil),
+		types:    p.types(rows, masker.Columns()),
 		codec:    w.codec,
 		trailer:  compress.NewTrailer(p.Compression.codec()),
 		dst:      out,
@@ -332,6 +333,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		stats:    stats,
 
 		part:      w.part != nil,
+		small:     w.beside,
 		frameSize: p.frameSize(),
 	}
 	if p.Unencrypted {
@@ -366,22 +368,20 @@ func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines 
 	return encoder, lines, err
 }
 
-// types returns what the values of rows are, and so which of their texts may not be canonical.
-func (p *Plan) types(rows source.Rows, masked bool) *canonical.Types {
+// types returns what the values of rows are, and so which of their texts may not be canonical. What is masked is no
+// longer what the database has printed.
+func (p *Plan) types(rows source.Rows, masked []string) *canonical.Types {
 	columns, printed := rows.Columns(), source.Dialect("")
 	if printer, is := rows.(source.Printer); is {
 		printed = printer.PrintedBy()
-	}
-	if masked {
-		printed = "" // some are not printed by it any more
 	}
 	if p.exported != nil {
 		columns, printed = p.exported, ""
 	}
 	if _, isJSONL := p.format().(format.JSONL); isJSONL || p.kept {
-		return canonical.KeptTypesOf(columns, printed)
+		return canonical.KeptTypesOf(columns, printed, masked...)
 	}
-	return canonical.TypesOf(columns, printed)
+	return canonical.TypesOf(columns, printed, masked...)
 }
 
 // headerSize returns the size of the text before the first row.

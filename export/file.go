@@ -63,6 +63,8 @@ type output struct {
 	sum      hash.Hash
 	err      error // of creating or writing the file
 	progress *Progress
+	written  int64
+	large    func() // is called once more than minBytes are written; or nil
 
 	// These are set once the file is written.
 	stats   Stats
@@ -73,7 +75,7 @@ type output struct {
 // writeFile writes a file, and leaves it to the caller to commit or discard it. The file is not begun before the
 // database has accepted to read its rows, and is discarded if they fail.
 func (p *Plan) writeFile(ctx context.Context, to place.Place, name string, w work) (*output, error) {
-	out := &output{sum: sha256.New(), progress: p.Progress}
+	out := &output{sum: sha256.New(), progress: p.Progress, large: w.large}
 	open := w.open
 	w.dst = out
 	w.open = func(reading context.Context) (source.Rows, error) {
@@ -122,6 +124,11 @@ func (o *output) Write(p []byte) (int, error) {
 	}
 	if err != nil {
 		o.err = err
+	}
+	before := o.written
+	o.written += int64(n)
+	if before <= minBytes && o.written > minBytes && o.large != nil {
+		o.large()
 	}
 	return n, err
 }

@@ -71,21 +71,7 @@ func (p *Plan) addMasks(t *manifest.Table) {
 			t.Parts[i].Range = nil
 		}
 	}
-	if t.Definition != nil && len(rules) > 0 {
-		t.Definition = withoutPositions(t.Definition, rules)
-	}
-}
-
-// withoutPositions returns a definition without the positions of the sequences of columns that are masked.
-func withoutPositions(d *source.Definition, rules mask.Rules) *source.Definition {
-	without := *d
-	without.Sequences = slices.Clone(d.Sequences)
-	for i := range without.Sequences {
-		if s := &without.Sequences[i]; !rules[s.Column].IsZero() {
-			s.Last, s.Next = nil, nil
-		}
-	}
-	return &without
+	t.Definition = p.Masks.Definition(t.Name, t.Definition)
 }
 
 // showsMasked reports whether a range may have values of columns that are masked. A position of PostgreSQL is no value;

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,6 +16,7 @@ import (
 	"culvert/internal/testkit"
 	"culvert/manifest"
 	"culvert/mask"
+	"culvert/mysql"
 	"culvert/postgres"
 	"culvert/source"
 )
@@ -34,6 +37,15 @@ func rulesOf(t *testing.T, key *mask.Key, rules map[string]string) *mask.Policy 
 		p.Tables[name[:at]][name[at+1:]] = rule
 	}
 	return p
+}
+
+func testKey(t *testing.T) *mask.Key {
+	t.Helper()
+	key, err := mask.ParseKey([]byte(testkit.MaskKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 // planted finds values that must not be in a text. They are words of letters and digits.
@@ -78,7 +90,7 @@ func TestMasks(t *testing.T) {
 		"people.id": "hash", "people.email": "email", "people.name": "name", "people.phone": "digits",
 		"orders.person": "hash", "orders.mail": "email", "large.secret": "text", "people.note": "drop",
 	}
-	key := mask.GenerateKey()
+	key := testKey(t)
 	sums := map[string]string{}
 	for _, test := range []struct {
 		name string
@@ -169,7 +181,7 @@ func TestMasksAcross(t *testing.T) {
 	defer db.Close()
 	other := database(t, `CREATE TABLE things (id INTEGER, price NUMERIC, code TEXT, born TEXT);
 		INSERT INTO things VALUES (1, 12.50, 'ab', '1980-05-17'), (2, 0.07, 'abcdef', NULL)`)
-	key := mask.GenerateKey()
+	key := testKey(t)
 	plan := export.Plan{Unencrypted: true, Jobs: 1}
 	plan.Masks = rulesOf(t, key, map[string]string{
 		"things.price": "hash", "things.code": "hash", "things.born": "shift 30",
@@ -204,7 +216,7 @@ func TestMasksOfSequence(t *testing.T) {
 	}
 	defer db.Close()
 	plan := export.Plan{Unencrypted: true, Jobs: 1}
-	plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{"people.id": "hash"})
+	plan.Masks = rulesOf(t, testKey(t), map[string]string{"people.id": "hash"})
 	to := newShelf()
 	if _, err := plan.Tables(t.Context(), to, db, []string{"people"}); err != nil {
 		t.Fatal(err)
@@ -222,7 +234,7 @@ func TestMasksOfSequence(t *testing.T) {
 			t.Errorf("the manifest has the last number %v of the column %q", s.Last, s.Column)
 		}
 	}
-	plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{"people.mail": "hash", "people.email": "email"})
+	plan.Masks = rulesOf(t, testKey(t), map[string]string{"people.mail": "hash", "people.email": "email"})
 	for _, size := range []int64{0, 1 << 20} {
 		plan.PartSize = size
 		if _, err := plan.Outline(t.Context(), db, "people"); err == nil ||
@@ -241,7 +253,7 @@ func TestMasksOfQuery(t *testing.T) {
 	}
 	defer db.Close()
 	plan := export.Plan{Unencrypted: true, Compression: export.None, Jobs: 1}
-	plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{".mail": "fixed nobody@example.com"})
+	plan.Masks = rulesOf(t, testKey(t), map[string]string{".mail": "fixed nobody@example.com"})
 	var out bytes.Buffer
 	if _, err := plan.Query(t.Context(), &out, db, "SELECT 1 AS id, 'a@b.c' AS mail"); err != nil {
 		t.Fatal(err)
@@ -270,7 +282,7 @@ func TestMasksRefused(t *testing.T) {
 	} {
 		to := newShelf()
 		plan := export.Plan{Unencrypted: true, Jobs: 1, FailFast: true}
-		plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{"people.email": rules, "people.born": "year"})
+		plan.Masks = rulesOf(t, testKey(t), map[string]string{"people.email": rules, "people.born": "year"})
 		_, err = plan.Tables(t.Context(), to, db, []string{"people"})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "zq") {
 			t.Errorf("the error is %v, want %q", err, want)
@@ -293,7 +305,7 @@ func TestMasksInErrors(t *testing.T) {
 	defer db.Close()
 	plan := export.Plan{Unencrypted: true, Jobs: 1}
 	plan.Selection.Where = "email::int > 0"
-	plan.Masks = rulesOf(t, mask.GenerateKey(), map[string]string{"people.email": "email"})
+	plan.Masks = rulesOf(t, testKey(t), map[string]string{"people.email": "email"})
 	_, whole := plan.Table(t.Context(), io.Discard, db, "people")
 	plan.PartSize = 1 << 20
 	stats, parts := plan.Tables(t.Context(), newShelf(), db, []string{"people"})
@@ -303,6 +315,125 @@ func TestMasksInErrors(t *testing.T) {
 	for _, err := range []error{whole, parts} {
 		if err == nil || !strings.Contains(err.Error(), "22P02") || strings.Contains(err.Error(), "zq") {
 			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+// TestMasksOfSchema leaves the positions of sequences that number masked columns out of the schema of a database, and
+// keeps those of others.
+func TestMasksOfSchema(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `CREATE SEQUENCE shared START 7001;
+		CREATE TABLE people (id serial PRIMARY KEY, code int DEFAULT nextval('shared'), number serial);
+		CREATE SEQUENCE typed;
+		CREATE DOMAIN coded AS int DEFAULT nextval('typed');
+		ALTER TABLE people ADD coded coded;
+		CREATE TABLE orders (id serial PRIMARY KEY);
+		CREATE TABLE events (id serial) PARTITION BY RANGE (id);
+		CREATE TABLE events1 PARTITION OF events FOR VALUES FROM (0) TO (100000);
+		CREATE TABLE stamps (stamp serial) PARTITION BY RANGE (stamp);
+		CREATE TABLE stamps1 PARTITION OF stamps FOR VALUES FROM (0) TO (100000);
+		CREATE TABLE other (number int DEFAULT nextval('orders_id_seq'));
+		SELECT setval('people_id_seq', 7002), setval('people_number_seq', 7003), setval('orders_id_seq', 7004),
+			setval('events_id_seq', 7005), setval('stamps_stamp_seq', 7006), setval('typed', 7007)`)
+	rules := rulesOf(t, testKey(t), map[string]string{
+		"public.people.id": "hash", "public.people.code": "hash", "public.people.coded": "hash",
+		"public.stamps.stamp": "hash",
+	})
+	db, err := postgres.OpenSource(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tables := []string{"public.events", "public.orders", "public.people", "public.stamps"}
+	testMasksOfSchema(t, db, rules, tables, map[string]bool{
+		"'public.people_id_seq', 7002": false, "'public.shared', 7001": false,
+		"'public.people_number_seq', 7003": true, "'public.orders_id_seq', 7004": true,
+		"'public.events_id_seq', 7005": true, "'public.stamps_stamp_seq', 7006": false, "'public.typed', 7007": false,
+	})
+}
+
+// TestMasksOfSchemaMariaDB is TestMasksOfSchema for sequences of MariaDB.
+func TestMasksOfSchemaMariaDB(t *testing.T) {
+	t.Setenv("HOME", os.DevNull) // where no option file is
+	database := testkit.MariaDB(t).NewDatabase(t)
+	for _, sql := range []string{
+		"CREATE SEQUENCE numbers START WITH 7001 NOCACHE", "CREATE SEQUENCE computed START WITH 7002 NOCACHE",
+		"CREATE SEQUENCE kept START WITH 7003 NOCACHE", "CREATE SEQUENCE free START WITH 7004 NOCACHE",
+		`CREATE TABLE people (id bigint DEFAULT NEXTVAL(numbers) PRIMARY KEY,
+			code bigint DEFAULT (NEXTVAL(computed) + 1),
+			number bigint DEFAULT NEXTVAL(kept))`,
+		"CREATE TABLE orders (nr bigint DEFAULT NEXTVAL(kept) PRIMARY KEY)",
+	} {
+		database.Exec(t, sql)
+	}
+	db, err := mysql.OpenSource(t.Context(), database.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	rules := rulesOf(t, testKey(t), map[string]string{"people.id": "hash", "people.code": "hash"})
+	testMasksOfSchema(t, db, rules, []string{"orders", "people"}, map[string]bool{
+		"`numbers`, 7001": false, "`computed`, 7002": false, "`kept`, 7003": true, "`free`, 7004": true,
+	})
+	needs, err := source.NeedsOf(t.Context(), db, []string{"people"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if needs == nil {
+		t.Fatal("the table needs nothing")
+	}
+	known, err := (&export.Plan{}).MaskTables(t.Context(), db, []string{"people"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(rules.Schema(needs, known).Statements)
+	if strings.Contains(text, "`numbers`, 7001") || !strings.Contains(text, "`kept`, 7003") {
+		t.Errorf("the table needs %s", text)
+	}
+}
+
+// testMasksOfSchema exports tables of a database with its schema, which must have or lack the positions of sequences.
+func testMasksOfSchema(
+	t *testing.T, db source.Source, rules *mask.Policy, names []string, positions map[string]bool,
+) {
+	t.Helper()
+	for _, way := range []string{"rows", "schema only"} {
+		plan := export.Plan{Unencrypted: true, Jobs: 1, Masks: rules}
+		var err error
+		if plan.Schema, err = source.SchemaOf(t.Context(), db, source.SchemaConfig{ForTables: true}); err != nil {
+			t.Fatal(err)
+		}
+		to := newShelf()
+		if way == "rows" {
+			_, err = plan.Tables(t.Context(), to, db, names)
+		} else {
+			err = plan.SchemaOnly(t.Context(), to, db, names)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := export.OpenDirectory(filesOf(to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema, err := d.Schema(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := fmt.Sprint(schema.Statements, schema.ForTables)
+		for number, want := range positions {
+			if strings.Contains(text, number) != want {
+				t.Errorf("%s: the schema has %s: %v", way, number, !want)
+			}
+			name := number[1:strings.LastIndexAny(number, "'`")]
+			if number[0] == '`' {
+				name = `"` + name + `"`
+			}
+			lack := "the position of the sequence " + name + ", a masked value"
+			if slices.Contains(d.Manifest.Schema.Lacks, lack) == want {
+				t.Errorf("%s: the schema lacks %s: %v", way, name, want)
+			}
 		}
 	}
 }

@@ -45,8 +45,12 @@ type pipeline struct {
 	stats    Stats
 
 	part      bool // of a table that several sessions read
+	small     bool // other tables are read meanwhile
 	frameSize int  // bytes of a full frame
 	queue     *ordered.Queue[*frame]
+	writing   bool            // stage 4 has begun
+	written   chan error      // receives the error of stage 4, if it has begun
+	unwritten int             // frames that one reader may still fill before that
 	turn      sync.Mutex      // its holder puts frames into the queue, and uses large and whole
 	large     canonical.Adder // of a batch that is made in pieces
 	whole     source.Batch    // that batch, masked
@@ -159,18 +163,12 @@ func (pl *pipeline) run() error {
 		}
 	}
 	pl.queue = ordered.New(frames, jobs, pl.work)
-
-	written := make(chan error, 1)
-	go func() {
-		err := pl.write()
-		if err != nil {
-			pl.queue.Stop()
-			pl.cancel(err)
-		}
-		written <- err
-	}()
-
-	readErr, writeErr := pl.readAll(written)
+	if pl.written = make(chan error, 1); pl.small && jobs == 1 && len(pl.readers) == 1 {
+		pl.unwritten = len(frames)
+	} else {
+		pl.beginWriting()
+	}
+	readErr, writeErr := pl.readAll()
 	for _, f := range frames {
 		f.free()
 	}
@@ -184,8 +182,22 @@ func (pl *pipeline) run() error {
 	return err
 }
 
-// readAll runs stage 1 and waits for the others, even if the source panics, since a caller may recover.
-func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
+// beginWriting begins stage 4.
+func (pl *pipeline) beginWriting() {
+	pl.writing = true
+	go func() {
+		err := pl.write()
+		if err != nil {
+			pl.queue.Stop()
+			pl.cancel(err)
+		}
+		pl.written <- err
+	}()
+}
+
+// readAll runs stage 1 and waits for the others, even if the source panics, since a caller may recover. A small table
+// is written here, when all its rows are read: to hand it to another goroutine takes longer.
+func (pl *pipeline) readAll() (readErr, writeErr error) {
 	readErr = errStopped
 	defer func() {
 		if readErr != nil {
@@ -193,7 +205,11 @@ func (pl *pipeline) readAll(written <-chan error) (readErr, writeErr error) {
 		} else {
 			pl.queue.Finish()
 		}
-		writeErr = <-written
+		if pl.writing {
+			writeErr = <-pl.written
+		} else {
+			writeErr = pl.write() // nothing, once the queue is stopped
+		}
 		pl.queue.Wait()
 	}()
 	readErr = pl.read()

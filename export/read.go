@@ -163,6 +163,11 @@ func (pl *pipeline) csvWriter(rows source.Rows) (source.CSVWriter, bool) {
 
 // get takes an empty frame, or nil if the pipeline has been stopped.
 func (pl *pipeline) get() *ordered.Item[*frame] {
+	if !pl.writing { // there is one reader
+		if pl.unwritten--; pl.unwritten < 0 {
+			pl.beginWriting()
+		}
+	}
 	item := pl.queue.Get()
 	if item != nil {
 		item.Value.reset(pl.types)

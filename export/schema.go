@@ -19,6 +19,7 @@ import (
 )
 
 // WriteSchema writes the Schema of the plan, if it has one, and adds it to a manifest. It comes before the manifest.
+// With masks, the schema must be that of [mask.Policy.Schema].
 func (p *Plan) WriteSchema(ctx context.Context, to place.Place, m *manifest.Manifest) error {
 	if p.Schema == nil {
 		return nil
@@ -74,7 +75,15 @@ func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source
 	if err := p.MakeRoom(ctx, to); err != nil {
 		return err
 	}
-	if err := p.WriteSchema(ctx, to, m); err != nil {
+	masked := *p
+	if !p.Masks.IsZero() {
+		tables, err := p.MaskTables(ctx, src, names)
+		if err != nil {
+			return err
+		}
+		masked.Schema = p.Masks.Schema(p.Schema, tables)
+	}
+	if err := masked.WriteSchema(ctx, to, m); err != nil {
 		return err
 	}
 	return p.WriteManifest(ctx, to, m)

@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"culvert/internal/compress"
 	"culvert/source"
@@ -30,21 +31,35 @@ func (p *Plan) openSessions(ctx context.Context, src source.Source, parts int) (
 	if err != nil {
 		return nil, err
 	}
-	for len(s.sources) < most {
-		another, err := sharer.Join(ctx, snapshot)
-		if err != nil && ctx.Err() == nil {
-			s.fewer = &source.IndivisibleError{Reason: "no other session can join: " + err.Error(), Err: err}
-			break
-		} else if err != nil {
-			return nil, errors.Join(err, s.close())
-		}
-		s.sources = append(s.sources, another)
+	if err := s.join(ctx, sharer, snapshot, most-1); err != nil {
+		return nil, err
 	}
 	if len(s.sources) > 1 {
 		s.plan.Jobs = 1
 		s.codec = compress.NewEncoder(p.Compression.codec(), len(s.sources))
 	}
 	return s, nil
+}
+
+// join opens n sessions, or fewer. All connect at the same time, since each takes several round trips.
+func (s *sessions) join(ctx context.Context, sharer source.Sharer, snapshot source.Snapshot, n int) error {
+	joined, errs := make([]source.Source, n), make([]error, n)
+	var joining sync.WaitGroup
+	for i := range n {
+		joining.Go(func() { joined[i], errs[i] = sharer.Join(ctx, snapshot) })
+	}
+	joining.Wait()
+	for i, err := range errs {
+		if err == nil {
+			s.sources = append(s.sources, joined[i])
+		} else if s.fewer == nil {
+			s.fewer = &source.IndivisibleError{Reason: "no other session can join: " + err.Error(), Err: err}
+		}
+	}
+	if s.fewer != nil && ctx.Err() != nil {
+		return errors.Join(s.fewer.Err, s.close())
+	}
+	return nil
 }
 
 // close closes all sessions except the first, which belongs to the caller.

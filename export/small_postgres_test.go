@@ -23,6 +23,7 @@ func TestSmallTables(t *testing.T) {
 			'CREATE TABLE t%s (id serial PRIMARY KEY, note text);
 			INSERT INTO t%1$s (note) SELECT %1$L FROM generate_series(1, %1$s)', i);
 		END LOOP; END $do$;
+		CREATE TABLE medium AS SELECT i, repeat('x', 1000) AS note FROM generate_series(1, 3300) AS i;
 		CREATE TABLE large AS SELECT i, repeat('x', 1000) AS note FROM generate_series(1, 8000) AS i;
 		CREATE TABLE empty (id int); CREATE VIEW seen AS TABLE t60;
 		CREATE TABLE gone (id int); CREATE TABLE broken AS SELECT 1 AS id`)
@@ -46,6 +47,7 @@ func TestSmallTables(t *testing.T) {
 			for i := range 60 {
 				names = append(names, fmt.Sprint("t", i+1))
 			}
+			names = append(names, "medium") // more frames than wait for the end of a small table
 			id, err := age.GenerateX25519Identity()
 			if err != nil {
 				t.Fatal(err)
@@ -66,6 +68,9 @@ func TestSmallTables(t *testing.T) {
 				if all[i].Rows != want {
 					t.Errorf("%s has %d rows, want %d", names[i], all[i].Rows, want)
 				}
+			}
+			if got := all[len(all)-1].Rows; got != 3300 {
+				t.Errorf("medium has %d rows", got)
 			}
 			for i := range 60 {
 				if one := all[i+4]; one.Rows != int64(i+1) || one.Err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"culvert/internal/rowsum"
 	"culvert/manifest"
+	"culvert/mask"
 	"culvert/place"
 	"culvert/source"
 )
@@ -186,6 +187,7 @@ func (t *tables) do(ctx context.Context, session int, task task) error {
 		return nil
 	}
 	name, w := t.work(task, session)
+	w.large = t.commits.hurry
 	out, err := t.sessions.plan.writeFile(ctx, t.to, name, w)
 	if errors.Is(err, source.ErrLocked) && session > 0 {
 		t.leave(task, session, err)
@@ -273,6 +275,9 @@ func (t *tables) finish(ctx context.Context) ([]TableStats, error) {
 		t.list.Add(entry)
 		all[i] = one.stats
 	}
+	if err := t.plan.Masks.End(); err != nil {
+		return t.complete(), err
+	}
 	if err := t.writeSchema(ctx); err != nil {
 		return t.complete(), err
 	}
@@ -293,6 +298,11 @@ func (t *tables) writeSchema(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	var known []mask.Table
+	for i := range t.all {
+		known = append(known, t.all[i].outline.maskTable()) // also of tables that failed
+	}
+	plan.Schema = plan.Masks.Schema(plan.Schema, known)
 	return plan.WriteSchema(ctx, t.to, t.list)
 }
 

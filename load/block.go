@@ -48,6 +48,7 @@ type block struct {
 	bytes       int64 // of the text, once it is made into rows
 	large       bool
 	moved       bool // the lines of out are not those of the text
+	wide        []wide
 	err         error
 }
 
@@ -78,7 +79,7 @@ func (b *block) reset() {
 	b.text, b.out, b.output = b.memory[:0], nil, b.output[:0]
 	b.empty()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
-	b.bytes, b.large = 0, false
+	b.bytes, b.large, b.wide = 0, false, b.wide[:0]
 	b.sum.Reset(nil)
 	b.loaded.Reset(nil)
 }
@@ -160,6 +161,7 @@ func (p *preparer) prepare(b *block) {
 	if p.asIs && p.table.KeepsText(b.text) {
 		b.out = b.text
 		b.loaded.Text, b.loaded.Canonical = b.sum.Text, b.sum.Canonical
+		b.findWide()
 		return
 	}
 	if p.from != nil {
@@ -287,13 +289,13 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	if known {
 		sum = &b.loaded
 	}
-	if size := batch.TextSize(); size > keptSize && (p.encoder != nil || p.lines != nil) {
+	if size := batch.TextSize(); size > keptSize && p.encoder != nil {
 		b.output = slices.Grow(b.output, size+blockSize) // otherwise append would copy it again and again as it grows
 	}
 	switch {
 	case p.encoder == nil && (p.lines == nil || known && !p.loaded):
 	case p.encoder == nil:
-		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
+		b.output, err = p.lines.AppendLines(b.output[:0], batch, pieceSize, sum, drop)
 		b.output, b.summed = b.output[:0], true
 	case p.lines == nil || known && !p.loaded:
 		b.output, err = p.encoder.AppendRows(b.output, batch)
@@ -311,6 +313,7 @@ func (b *block) finish() {
 		lines := int64(bytes.Count(b.out, []byte{'\n'}))
 		b.moved = lines != b.lines
 		b.lines = lines
+		b.findWide()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"culvert/export"
 	"culvert/internal/ordered"
+	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -23,7 +24,7 @@ func (p *Plan) Copy(
 	if err := p.checkCopy(); err != nil {
 		return Stats{}, err
 	}
-	if err := p.checkMasks(ctx, src, []Names{{from, to}}); err != nil {
+	if _, err := p.checkMasks(ctx, src, []Names{{from, to}}); err != nil {
 		return Stats{}, err
 	}
 	stats, err = p.copy(ctx, ends{src, dst}, Names{from, to}, dst.Table, func(all *Plan, j *job) error {
@@ -146,20 +147,20 @@ func (p *Plan) checkCopy() error {
 	return p.check()
 }
 
-// checkMasks refuses masks that do not fit the tables, before a row is read.
-func (p *Plan) checkMasks(ctx context.Context, src source.Source, tables []Names) error {
+// checkMasks refuses masks that do not fit the tables, before a row is read, and returns the tables.
+func (p *Plan) checkMasks(ctx context.Context, src source.Source, tables []Names) ([]mask.Table, error) {
 	if p.Masks.IsZero() {
-		return nil
+		return nil, nil
 	}
 	names := make([]string, len(tables))
 	for i := range tables {
 		names[i] = tables[i].From
 	}
-	known, err := (&export.Plan{Masks: p.Masks}).MaskTables(ctx, src, names)
+	known, err := (&export.Plan{Masks: p.Masks, Choices: p.Choices}).MaskTables(ctx, src, names)
 	if err == nil {
 		_, err = p.Masks.Check(known)
 	}
-	return err
+	return known, err
 }
 
 // begin opens a table. It also returns the plan for rows from which the source has left out columns.

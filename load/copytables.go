@@ -33,7 +33,7 @@ func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source,
 
 // copyTables copies tables that the ledger, if there is one, does not have.
 func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
-	if err := p.checkMasks(ctx, src, tables); err != nil {
+	if _, err := p.checkMasks(ctx, src, tables); err != nil {
 		return nil, err
 	}
 	all := *p
@@ -45,14 +45,8 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	case planned == nil:
 		return nil, err
 	}
-	if _, provides := dst.(sink.Provider); provides && p.Create {
-		schema, err := source.NeedsOf(ctx, src, missingOf(planned))
-		if err == nil && schema != nil {
-			err = p.provide(ctx, dst, schema, planned)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := p.provide(ctx, dst, planned); err != nil {
+		return nil, err
 	}
 	workers := 1
 	sharer, shares := src.(source.Sharer)
@@ -126,7 +120,8 @@ func (p *Plan) PreviewTables(
 	return planned, err
 }
 
-// previewTables also returns the tables as they will be filled, and has the plan know how they are related.
+// previewTables also returns the tables as they will be filled, and has the plan know how they are related, and what
+// they need.
 func (p *Plan) previewTables(
 	ctx context.Context, dst sink.Sink, src source.Source, tables []Names,
 ) ([]Planned, []*job, error) {
@@ -143,6 +138,9 @@ func (p *Plan) previewTables(
 	}
 	found := slices.DeleteFunc(slices.Clone(jobs), func(j *job) bool { return j == nil })
 	p.related = relate(slices.Values(found))
+	if p.Filling.Provided, err = p.needsOfSource(ctx, dst, src, found); err != nil {
+		return nil, nil, err
+	}
 	p.ask(ctx, dst, found)
 	planned, err := p.lookUp(ctx, names, func(i int) (plan sink.Plan, err error) {
 		j := jobs[i]

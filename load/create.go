@@ -63,7 +63,7 @@ func (p *Plan) define(ctx context.Context, src source.Source, from string) (*sou
 		err = fmt.Errorf("load: the source does not say how table %q is made", from)
 	}
 	choice := p.Choices[from]
-	return choice.Define(d), err
+	return p.Masks.Definition(from, choice.Define(d)), err
 }
 
 // withoutGenerated returns the plan without the columns of a definition that take no values.

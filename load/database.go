@@ -81,9 +81,11 @@ func (p *Plan) CopyDatabase(
 	if err := p.checkCopy(); err != nil {
 		return nil, err
 	}
-	if err := p.checkMasks(ctx, src, tables); err != nil {
+	known, err := p.checkMasks(ctx, src, tables)
+	if err != nil {
 		return nil, err
 	}
+	schema = p.Masks.Schema(schema, known)
 	description, err := source.Describe(ctx, src)
 	if err != nil {
 		return nil, err

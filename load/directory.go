@@ -37,6 +37,9 @@ func (p *Plan) Directory(
 	if err != nil {
 		return nil, err
 	}
+	if p, err = p.withNeeds(ctx, dst, from); err != nil {
+		return nil, err
+	}
 	d, planned, err := p.directory(ctx, dst, from, jobs)
 	if err != nil {
 		return nil, err
@@ -44,13 +47,8 @@ func (p *Plan) Directory(
 	if err := failures(planned); none(err) {
 		return failed(planned), err
 	}
-	if schema, err := p.needsOf(ctx, dst, from); err != nil || schema != nil {
-		if err == nil {
-			err = p.provide(ctx, dst, schema, planned)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := p.provide(ctx, dst, planned); err != nil {
+		return nil, err
 	}
 	expected := int64(0)
 	for i := range jobs {
@@ -86,6 +84,9 @@ func (p *Plan) Preview(
 ) ([]Planned, error) {
 	jobs, err := p.jobsOf(dst, from, tables)
 	if err != nil {
+		return nil, err
+	}
+	if p, err = p.withNeeds(ctx, dst, from); err != nil {
 		return nil, err
 	}
 	_, planned, err := p.directory(ctx, dst, from, jobs)

@@ -18,6 +18,15 @@ import (
 	"culvert/sqlite"
 )
 
+func testKey(t *testing.T) *mask.Key {
+	t.Helper()
+	key, err := mask.ParseKey([]byte(testkit.MaskKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
 // TestCopyMasks copies tables whose values must not leave into each database. Its foreign keys and unique columns hold,
 // and the values are the same in each.
 func TestCopyMasks(t *testing.T) {
@@ -27,7 +36,7 @@ func TestCopyMasks(t *testing.T) {
 			5000) i;
 		CREATE TABLE orders (id int PRIMARY KEY, person bigint, mail varchar(60) REFERENCES people (email));
 		INSERT INTO orders SELECT id, id, email FROM people`)
-	masks := &mask.Policy{Key: mask.GenerateKey(), Tables: map[string]mask.Rules{"people": {}, "orders": {}}}
+	masks := &mask.Policy{Key: testKey(t), Tables: map[string]mask.Rules{"people": {}, "orders": {}}}
 	for name, text := range map[string]string{
 		"people.id": "hash", "people.email": "email", "people.name": "name", "people.born": "year",
 		"people.gone":   "fixed x",
@@ -121,7 +130,7 @@ func TestCopyMasksInErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	masks := &mask.Policy{Key: mask.GenerateKey(), Tables: map[string]mask.Rules{"shown": {"email": rule}}}
+	masks := &mask.Policy{Key: testKey(t), Tables: map[string]mask.Rules{"shown": {"email": rule}}}
 	for name, plan := range map[string]load.Plan{
 		"masks": {Masks: masks}, "redact": {Filling: sink.Filling{Redact: true}},
 	} {

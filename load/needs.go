@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"culvert/export"
+	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -11,13 +12,42 @@ import (
 // needsOf returns what the tables of an export need beside their definitions, if that is known and the sink can make
 // it.
 func (p *Plan) needsOf(ctx context.Context, dst sink.Sink, from *export.Directory) (*source.Schema, error) {
-	_, provides := dst.(sink.Provider)
 	of := from.Manifest.Schema
-	if !p.Create || !provides || of == nil || !of.Needs && of.ForTables == 0 {
+	if !p.Create || of == nil || !of.Needs && of.ForTables == 0 {
+		return nil, nil
+	}
+	if _, provides := sink.ProviderOf(dst, of.Dialect); !provides {
 		return nil, nil
 	}
 	schema, err := from.Schema(ctx)
 	return schema.Needed(), err
+}
+
+// withNeeds returns the plan for tables of an export, with what they need.
+func (p *Plan) withNeeds(ctx context.Context, dst sink.Sink, from *export.Directory) (*Plan, error) {
+	schema, err := p.needsOf(ctx, dst, from)
+	all := *p
+	all.Filling.Provided = schema
+	return &all, err
+}
+
+// needsOfSource is needsOf for tables of a source that were found. With a ledger, the tables are those of a database
+// whose schema is made.
+func (p *Plan) needsOfSource(
+	ctx context.Context, dst sink.Sink, src source.Source, jobs []*job,
+) (*source.Schema, error) {
+	if len(jobs) == 0 || !p.Create || p.Filling.Ledger != nil {
+		return nil, nil
+	}
+	if _, provides := sink.ProviderOf(dst, jobs[0].system); !provides {
+		return nil, nil
+	}
+	names, known := make([]string, len(jobs)), make([]mask.Table, len(jobs))
+	for i, j := range jobs {
+		names[i], known[i] = j.name, mask.Table{Name: j.name, Definition: j.create}
+	}
+	schema, err := source.NeedsOf(ctx, src, names)
+	return p.Masks.Schema(schema, known), err
 }
 
 // missingOf returns the names of the tables that are to be made.
@@ -31,8 +61,11 @@ func missingOf(planned []Planned) (names []string) {
 }
 
 // provide makes what tables need that are to be made.
-func (p *Plan) provide(ctx context.Context, dst sink.Sink, schema *source.Schema, planned []Planned) error {
-	needed := schema.NeededBy(missingOf(planned))
+func (p *Plan) provide(ctx context.Context, dst sink.Sink, planned []Planned) error {
+	if p.Filling.Provided == nil {
+		return nil
+	}
+	needed := p.Filling.Provided.NeededBy(missingOf(planned))
 	if len(needed.Statements) == 0 {
 		return nil
 	}
@@ -49,25 +82,33 @@ func (p *Plan) PreviewNeeds(
 	if err != nil || schema == nil {
 		return nil, err
 	}
-	return p.missing(ctx, dst, schema, planned)
+	return dst.(sink.Provider).Missing(ctx, schema.NeededBy(missingOf(planned)), p.Filling)
 }
 
 // PreviewCopyNeeds is PreviewNeeds for CopyTables and PreviewTables.
 func (p *Plan) PreviewCopyNeeds(
 	ctx context.Context, dst sink.Sink, src source.Source, planned []Planned,
 ) ([]source.Statement, error) {
-	if _, provides := dst.(sink.Provider); !provides || !p.Create {
+	described, err := source.Describe(ctx, src)
+	if err != nil || !p.Create {
+		return nil, err
+	}
+	provider, provides := sink.ProviderOf(dst, source.DialectOf(described.System))
+	if !provides {
 		return nil, nil
 	}
-	schema, err := source.NeedsOf(ctx, src, missingOf(planned))
+	names := missingOf(planned)
+	schema, err := source.NeedsOf(ctx, src, names)
 	if err != nil || schema == nil {
 		return nil, err
 	}
-	return p.missing(ctx, dst, schema, planned)
-}
-
-func (p *Plan) missing(
-	ctx context.Context, dst sink.Sink, schema *source.Schema, planned []Planned,
-) ([]source.Statement, error) {
-	return dst.(sink.Provider).Missing(ctx, schema.NeededBy(missingOf(planned)), p.Filling)
+	tables := make([]Names, len(names))
+	for i, name := range names {
+		tables[i].From = name
+	}
+	known, err := p.checkMasks(ctx, src, tables)
+	if err != nil {
+		return nil, err
+	}
+	return provider.Missing(ctx, p.Masks.Schema(schema, known).NeededBy(names), p.Filling)
 }

@@ -66,8 +66,8 @@ type pending struct {
 	planned []Planned
 	several bool // tables are filled at the same time
 	mu      sync.Mutex
-	later   [][]int        // to be filled after the others
-	filled  map[string]int // which table fills which one of the database
+	later   [][]int            // to be filled after the others
+	filled  map[string]claimed // which table fills which one of the database
 }
 
 // run fills tables, in the order of the tasks, with so many workers. The first one has given ends, and open opens
@@ -200,14 +200,30 @@ func (p *pending) fillTask(ctx context.Context, e ends, task []int) {
 func (p *pending) claim(i int, j *job) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if other, is := p.filled[j.object]; is && other != i {
-		return &endingError{fmt.Errorf("load: two tables would become %s", j.table)}
+	if other, is := p.filled[j.object]; is && other.index != i {
+		return &endingError{&SameTargetError{First: other.name, Second: j.name, Table: j.table}}
 	}
 	if p.filled == nil {
-		p.filled = map[string]int{}
+		p.filled = map[string]claimed{}
 	}
-	p.filled[j.object] = i
+	p.filled[j.object] = claimed{i, j.name}
 	return nil
+}
+
+// claimed is the table that fills a target.
+type claimed struct {
+	index int
+	name  string
+}
+
+// SameTargetError reports that two tables would become one. Nothing was changed.
+type SameTargetError struct {
+	First, Second string // their names in the manifest or the source
+	Table         string // as SQL of the database
+}
+
+func (e *SameTargetError) Error() string {
+	return fmt.Sprintf("load: the tables %q and %q would both become %s", e.First, e.Second, e.Table)
 }
 
 // postpone keeps a task for later if it has failed since another one, or its rows, may have been missing. A database

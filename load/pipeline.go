@@ -219,14 +219,6 @@ type worker struct {
 	pl    *pipeline
 }
 
-// mark says where in the file a block of a loader is.
-type mark struct {
-	rows, lines int64 // that the loader had taken before
-	row, line   int64 // of the file, before the block
-	even        bool  // a row for each line
-	moved       bool  // the lines of the file are not known
-}
-
 // load passes blocks to the loader until there are no more, and waits until the database has taken them.
 func (w *worker) load(pl *pipeline) (err error) {
 	w.pl, w.marks, w.taken, w.file, w.csv = pl, w.marks[:0], struct{ rows, lines int64 }{}, pl.name, pl.prepare.csv
@@ -272,7 +264,7 @@ func (w *worker) next() error {
 		}
 		b := item.Value
 		w.item, w.text = item, b.out
-		w.marks = append(w.marks, mark{w.taken.rows, w.taken.lines, b.row, b.line, b.rows == b.lines, b.moved})
+		w.mark(b)
 		w.taken.rows += b.rows
 		w.taken.lines += b.lines
 		w.rows += b.rows
@@ -301,35 +293,4 @@ func (w *worker) Read(p []byte) (int, error) {
 	n := copy(p, w.text)
 	w.text = w.text[n:]
 	return n, nil
-}
-
-// locate says where in the file the row of an error is.
-func (w *worker) locate(err error) error {
-	if err == nil || err == errStopped {
-		return err
-	}
-	refused, is := errors.AsType[*sink.RowError](err)
-	if !is {
-		return err
-	}
-	at := *refused
-	at.Row, at.Line = 0, 0
-	for i := len(w.marks) - 1; i >= 0; i-- {
-		m := w.marks[i]
-		switch {
-		case refused.Line > m.lines:
-			if m.even {
-				at.Row = m.row + refused.Line - m.lines
-			}
-			if w.csv && !m.moved {
-				at.Line = w.pl.prepare.headerLines + m.line + refused.Line - m.lines
-			}
-		case refused.Row > m.rows:
-			at.Row = m.row + refused.Row - m.rows
-		default:
-			continue
-		}
-		break
-	}
-	return &fs.PathError{Op: "load", Path: w.file, Err: &at}
 }

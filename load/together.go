@@ -27,6 +27,7 @@ func (p *Plan) link(
 	if !p.links(dst) {
 		return nil
 	}
+	failLinked(planned)
 	for _, set := range linked(planned) {
 		first := &planned[set[0]]
 		isTogether := len(set) > 1 || slices.Contains(first.Refers, first.Table) ||
@@ -46,6 +47,48 @@ func (p *Plan) link(
 		}
 	}
 	return nil
+}
+
+// failLinked has tables fail that foreign keys link to those that have failed, also through others: they are replaced
+// together, or not at all.
+func failLinked(planned []Planned) {
+	known := map[string]bool{} // the tables of which a sink has said which they are
+	for _, one := range planned {
+		if one.Err == nil {
+			known[one.Table] = true
+		}
+	}
+	for again := true; again; {
+		again = false
+		for i := range planned {
+			one := &planned[i]
+			if one.Err != nil {
+				continue
+			}
+			links := slices.Concat(one.Refers, one.Referred)
+			at := slices.IndexFunc(planned, func(other Planned) bool {
+				return other.Err != nil && slices.ContainsFunc(links, func(sql string) bool {
+					return sql == other.Table || !known[sql] && isNamed(sql, other.Table)
+				})
+			})
+			if at < 0 {
+				continue
+			}
+			failed := &TogetherError{Failed: planned[at].Name, Err: planned[at].Err}
+			if before, is := errors.AsType[*TogetherError](planned[at].Err); is {
+				failed = before
+			}
+			one.Err, again = failed, true
+		}
+	}
+}
+
+// isNamed reports whether a table may be the one that was asked for by a name, of which a sink has not said which table
+// it is. The name may lack a schema.
+func isNamed(sql, name string) bool {
+	plain := strings.NewReplacer(`"`, "", "`", "")
+	sql, name = strings.ToLower(plain.Replace(sql)), strings.ToLower(plain.Replace(name))
+	return sql == name || strings.HasSuffix(sql, "."+name)
 }
 
 // linked returns the sets of tables that foreign keys link, also through others, without those that have failed.

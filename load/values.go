@@ -1,6 +1,8 @@
 package load
 
 import (
+	"slices"
+
 	"culvert/format"
 	"culvert/internal/canonical"
 	"culvert/internal/rowsum"
@@ -27,13 +29,17 @@ func (v *values) begin(b *block) {
 
 // add adds the rows of a batch as they are read.
 func (v *values) add(b *block, batch *source.Batch) (err error) {
-	const line = 16 << 10
-	b.scratch, err = v.lines.AppendLines(b.scratch[:0], batch, line, &b.sum, func(text []byte) ([]byte, error) {
-		return text[:0], nil
-	})
+	b.scratch, err = v.lines.AppendLines(b.scratch[:0], batch, pieceSize, &b.sum, drop)
 	b.summed = true
 	return err
 }
+
+// pieceSize is the size of the pieces in which lines are made only for their sum, so that the text of a large row is
+// never in memory as a whole.
+const pieceSize = 16 << 10
+
+// drop is what becomes of such a piece.
+func drop(text []byte) ([]byte, error) { return text[:0], nil }
 
 // valuesOf returns the sum of the values of a block.
 func (p *preparer) valuesOf(b *block) Sum {
@@ -67,6 +73,17 @@ func logicalOf(columns []source.Column) []source.Type {
 	return types
 }
 
+// maskedNames returns the names of the columns that are masked, as the table has them, if none is left out.
+func (j *job) maskedNames() (names []string) {
+	masked := j.masker.Columns()
+	for i, field := range j.columns.fields {
+		if slices.Contains(masked, field.Name) {
+			names = append(names, j.columns.names[i])
+		}
+	}
+	return names
+}
+
 // sumValues has the rows summed up by their values. Those of the files of an export are known already. If columns may
 // change values, or some are left out, the rows are compared as they are loaded.
 func (t *filling) sumValues() error {
@@ -75,14 +92,11 @@ func (t *filling) sumValues() error {
 	if !loaded && t.valuesKnown() {
 		return nil
 	}
-	printed := t.job.system
-	if t.job.masker != nil {
-		printed = ""
-	}
 	v := &t.prep.values
 	if c.all {
-		if v.read = canonical.TypesOf(c.types, printed); t.job.shows {
-			v.read = canonical.KeptTypesOf(c.types, printed)
+		masked := t.job.maskedNames()
+		if v.read = canonical.TypesOf(c.types, t.job.system, masked...); t.job.shows {
+			v.read = canonical.KeptTypesOf(c.types, t.job.system, masked...)
 		}
 	}
 	if loaded {

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -124,8 +125,8 @@ func (p *Policy) checkUnique(t Table, key []string) error {
 	for _, name := range key {
 		rule := p.Of(t.Name)[name]
 		c, read := column(t.Columns, name)
-		if rule.IsZero() || rule.IsDrop() || !read {
-			continue
+		if rule.IsZero() || rule.IsDrop() || rule.Program() != "" || !read {
+			continue // what a program does is named by Unknown
 		}
 		about := fmt.Sprintf("column %q is unique", name)
 		if len(key) > 1 {
@@ -182,25 +183,19 @@ func (p *Policy) checkReferences(tables []Table) error {
 			continue
 		}
 		for _, c := range t.Definition.Constraints {
-			r, is := parseReference(c.Definition)
-			if c.Kind != source.ForeignKey || !is {
-				continue
-			}
-			if r.schema == "" {
-				r.schema = t.Definition.Schema
-			}
-			parent, exported := known[place{r.schema, r.table}]
+			r, _ := c.Reference() // none names no table
+			parent, exported := known[place{cmp.Or(r.Schema, t.Definition.Schema), r.Table}]
 			if !exported {
 				continue
 			}
-			if len(r.parents) == 0 {
-				r.parents = parent.Definition.PrimaryKey()
+			if r.Key == nil {
+				r.Key = parent.Definition.PrimaryKey()
 			}
-			for i, name := range r.columns {
-				if i >= len(r.parents) {
+			for i, name := range r.Columns {
+				if i >= len(r.Key) {
 					break
 				}
-				if err := p.checkReference(t, name, parent, r.parents[i]); err != nil {
+				if err := p.checkReference(t, name, parent, r.Key[i]); err != nil {
 					return err
 				}
 			}

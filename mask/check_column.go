@@ -43,7 +43,7 @@ func (r Rule) suits(c source.Column, defined source.ColumnDefinition, of source.
 		if !slices.Contains(defined.Values, r.text) && !strings.Contains(c.Type, quoted) {
 			return errors.New("the text of the rule fixed is none of the values of the type " + c.Type)
 		}
-	case r.name == "fixed":
+	case r.name == "fixed", r.name == "program":
 	case of != source.SQLite && (c.Logical.Class == source.UnknownClass || isSet):
 		return fmt.Errorf("the rule %s cannot mask the type %s: use fixed, null or drop", r, c.Type)
 	}
@@ -66,15 +66,39 @@ func ignoresCase(c source.ColumnDefinition, of source.Dialect) bool {
 // hasKey reports whether a column is part of a primary or foreign key of its table, or is unique.
 func hasKey(t Table, name string) bool {
 	for _, c := range t.Definition.Constraints {
-		columns := c.Columns
-		if r, is := parseReference(c.Definition); is && c.Kind == source.ForeignKey {
-			columns = r.columns
-		}
-		if c.Kind != source.Check && slices.Contains(columns, name) {
+		if c.Kind != source.Check && slices.Contains(c.Columns, name) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(t.Definition.Indexes, func(i source.Index) bool {
 		return i.Unique && slices.Contains(i.Columns, name)
 	})
+}
+
+// Unknown names, for people, the columns of which it is not known whether the values of a program fit: those that are
+// part of a key or unique, and those of types whose values only the database knows. [Policy.Check] lets them pass.
+func (p *Policy) Unknown(tables []Table) (notices []string) {
+	if p.IsZero() {
+		return nil
+	}
+	for _, t := range tables {
+		rules := p.Of(t.Name)
+		for _, name := range rules.masked() {
+			c, read := column(t.Columns, name)
+			if rules[name].Program() == "" || !read {
+				continue
+			}
+			about := fmt.Sprintf("table %q: it is not known whether the rule %s ", t.Name, rules[name])
+			if t.Definition != nil && hasKey(t, name) {
+				notices = append(notices, about+fmt.Sprintf("keeps the values of the column %q different, and the "+
+					"same for the same one, as a key needs", name))
+			}
+			switch class := c.Logical.Class; {
+			case class == source.UnknownClass && c.Type != "", class == source.EnumClass, class == source.TimeClass,
+				class == source.IntervalClass:
+				notices = append(notices, about+fmt.Sprintf("gives the column %q values of its type %s", name, c.Type))
+			}
+		}
+	}
+	return notices
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"culvert/source"
@@ -113,49 +114,81 @@ func always(kind source.Kind, value []byte) maker {
 
 // fixed checks that the text is a value of the column, as far as that can be known.
 func (r Rule) fixed(c source.Column) (maker, error) {
-	t := c.Logical
-	kind, err := source.Text, error(nil)
+	kind, err := kindAs(c.Logical, r.text)
+	if err != nil {
+		return nil, fmt.Errorf("the text of the rule fixed is no value of the type %s: %w", c.Type, err)
+	}
+	return always(kind, []byte(r.text)), nil
+}
+
+// kindAs returns the kind of a text as a value of a type. The error says why it is none, as far as that can be known,
+// and does not show the text.
+func kindAs(t source.Type, text string) (kind source.Kind, err error) {
+	kind = source.Text
 	switch {
 	case t.List:
 	case t.Class == source.IntClass:
 		kind = source.Number
-		_, err = strconv.ParseInt(r.text, 10, t.Bits)
+		if _, wrong := strconv.ParseInt(text, 10, t.Bits); wrong != nil { // which shows the text
+			err = fmt.Errorf("it is no whole number of %d bits", t.Bits)
+		}
 	case t.Class == source.FloatClass:
 		kind = source.Number
-		_, err = strconv.ParseFloat(r.text, t.Bits)
-	case t.Class == source.DecimalClass:
-		kind = source.Number
-		if d := (decimal{}); !d.parse([]byte(r.text)) {
+		if _, wrong := strconv.ParseFloat(text, t.Bits); wrong != nil {
 			err = errNotNumber
 		}
+	case t.Class == source.DecimalClass:
+		kind = source.Number
+		err = fitsDecimal(t, text)
 	case t.Class == source.BoolClass:
 		kind = source.Bool
-		if r.text != "t" && r.text != "f" {
+		if text != "t" && text != "f" {
 			err = errors.New("it must be t or f")
 		}
 	case t.Class == source.BytesClass:
 		kind = source.Bytes
 	case t.Class == source.JSONClass:
 		kind = source.JSON
-		if !validJSON([]byte(r.text)) {
+		if !validJSON([]byte(text)) {
 			err = errNotJSON
 		}
 	case t.Class == source.DateClass, t.Class == source.TimestampClass, t.Class == source.InstantClass:
-		d, is := parseDay([]byte(r.text))
+		d, is := parseDay([]byte(text))
+		if text == "infinity" || text == "-infinity" {
+			break
+		}
 		if !is || t.Class == source.DateClass && len(d.rest) > 0 && !hasBC(d.rest) {
 			err = errNotDate
 		}
 	case t.Class == source.UUIDClass:
-		if len(appendID(nil, []byte(r.text))) == 0 {
+		if len(appendID(nil, []byte(text))) == 0 {
 			err = errors.New("it is no UUID")
 		}
-	case isText(t) && t.Length > 0 && utf8.RuneCountInString(r.text) > t.Length:
+	case isText(t) && t.Length > 0 && utf8.RuneCountInString(text) > t.Length:
 		err = fmt.Errorf("it is longer than %d characters", t.Length)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("the text of the rule fixed is no value of the type %s: %w", c.Type, err)
+	return kind, err
+}
+
+// fitsDecimal says why a text is no number with the digits of a type. Zeros at both ends do not count, and numbers with
+// an exponent are not counted.
+func fitsDecimal(t source.Type, text string) error {
+	if text == "NaN" || text == "Infinity" || text == "-Infinity" {
+		return nil
 	}
-	return always(kind, []byte(r.text)), nil
+	var d decimal
+	if !d.parse([]byte(text)) {
+		return errNotNumber
+	}
+	if t.Precision == 0 || d.exponent {
+		return nil
+	}
+	whole, rest, _ := strings.Cut(strings.TrimLeft(text, "+-"), ".")
+	whole, rest = strings.TrimLeft(whole, "0"), strings.TrimRight(rest, "0")
+	if len(whole) > max(0, t.Precision-t.Scale) || len(rest) > max(0, t.Scale) {
+		return errScale
+	}
+	return nil
 }
 
 // keep masks all but the first or last characters. If there are no others, it keeps none.

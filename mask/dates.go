@@ -173,7 +173,7 @@ func (p days) permute(dst, value []byte) ([]byte, error) {
 
 // newDate makes the day less exact, or another one.
 func (r Rule) newDate(k *Key) masking {
-	shift := newPRF(k, "shift")
+	shift := newCMAC(k, "shift")
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotDate

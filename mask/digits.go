@@ -22,12 +22,15 @@ func newDigits(k *Key, c source.Column) masking {
 		if kind != source.Text {
 			return kind, dst, errNotText
 		}
-		if !utf8.Valid(value) {
-			return kind, dst, errNotUTF8
-		}
 		value, begin := trimmed(c, value), len(dst)
 		if digits = cardDigits(digits[:0], value); len(digits) > 0 {
 			return kind, appendCard(dst, value, digits, shape), nil
+		}
+		if dst, is := shape.permuter.digits(dst, value); is {
+			return kind, dst, nil // without letters it is no IBAN
+		}
+		if !utf8.Valid(value) {
+			return kind, dst, errNotUTF8
 		}
 		if iban = parseIBAN(iban[:0], value); len(iban) > 0 {
 			return kind, appendIBAN(dst, value, iban, shape), nil
@@ -83,11 +86,11 @@ func isLuhn(digits []byte) bool { return luhn(digits[:len(digits)-1]) == digits[
 // appendCard appends a number in the layout of the text.
 func appendCard(dst, text, digits []byte, shape *shaper) []byte {
 	if last := len(digits) - 1; isLuhn(digits) {
-		permuteDigits(digits[:last], shape.permuter)
-		digits[last] = luhn(digits[:last])
+		digits, _ = shape.permuter.digits(digits[:0], digits[:last])
+		digits = append(digits, luhn(digits))
 	} else {
 		for again := true; again; again = isLuhn(digits) {
-			permuteDigits(digits, shape.permuter)
+			digits, _ = shape.permuter.digits(digits[:0], digits)
 		}
 	}
 	next := 0
@@ -99,19 +102,6 @@ func appendCard(dst, text, digits []byte, shape *shaper) []byte {
 		dst = append(dst, b)
 	}
 	return dst
-}
-
-// permuteDigits permutes up to 19 digits.
-func permuteDigits(digits []byte, p *permuter) {
-	n, x := uint64(1), uint64(0)
-	for _, b := range digits {
-		n, x = n*10, x*10+uint64(b-'0')
-	}
-	x = p.number(x, n)
-	for i := len(digits) - 1; i >= 0; i-- {
-		digits[i] = '0' + byte(x%10)
-		x /= 10
-	}
 }
 
 const (

@@ -18,19 +18,20 @@
 //	number noise 10%        a number that differs by 10 % at most
 //	json $.a: email, $.b[*].c: text
 //	                        a JSON document with other values at the paths
+//	program NAME            what one of the [Programs] answers
 //
 // The words date and number may be left out, as in "year" and "round 100".
 //
 // A masked value depends on the value, the rule and the [Key], and on nothing else: neither on the name of the column,
 // nor on its table, database or system. So joins and foreign keys hold, also between an integer and a bigint, and the
 // next run makes the same values. With another key all values differ. NULL stays NULL, an empty text stays empty, and
-// the number 0 stays 0, except under null.
+// the number 0 stays 0, except under null. Of what a program answers, only the type is checked.
 //
 // The rules hash, email, text and digits give different values for different ones ([Rule.IsInjective]), so unique
 // columns stay unique. Texts that differ only in case are different ones, and 1.5 and 1.50 are the same number.
-// Integers, dates, digits and short texts are permuted: see permute.go for the algorithm and its source. Emails, UUIDs
-// and hashes of texts have at least 80 bits of HMAC-SHA-256, of which no two meet in practice. The other rules cannot
-// mask a unique column.
+// Integers, dates, digits and short texts are permuted: see permute.go for the algorithm and its source. UUIDs and
+// hashes of texts have at least 80 bits of HMAC-SHA-256, and emails 80 bits of AES-CMAC, of which no two meet in
+// practice. The other rules cannot mask a unique column.
 //
 // A [Policy] has the key and the rules of each table. [Policy.Check] finds rules that do not fit their columns before
 // a row is read. A [Masker] masks the batches of a [source.Source]:

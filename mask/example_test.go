@@ -37,5 +37,5 @@ func Example() {
 		_, value := masked.Value(0, column)
 		fmt.Printf("%s ", value)
 	}
-	// Output: 1 lxbsbjbstmgj4xbk@example.com ************1111
+	// Output: 1 7trn5qis7wamrwzr@example.com ************1111
 }

@@ -2,8 +2,11 @@ package mask
 
 import (
 	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base32"
 	"encoding/hex"
+	"hash"
 	"strconv"
 	"unicode"
 
@@ -14,8 +17,8 @@ import (
 var lower = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 const (
-	hashBytes  = 20 // of the hash of a text: 160 bits
-	hashSize   = 32 // as text
+	hashBytes  = 16 // of the hash of a text: 128 bits
+	hashSize   = 26 // as text
 	uniqueSize = 16 // 80 bits: among 100 million values, two meet with a probability of 1 in 100 million
 	emailBytes = uniqueSize * 5 / 8
 	emailHost  = "@example.com" // nobody has mail there (RFC 2606)
@@ -25,7 +28,7 @@ const (
 
 // newHash masks a value by one of the same type.
 func newHash(k *Key, c source.Column) masking {
-	texts, permuter := newPRF(k, "hash"), newPermuter(k, "number")
+	texts, permuter := newHMAC(k, "hash"), newPermuter(k, "number")
 	octets := newPermuter(k, "bytes")
 	numbers, days := newNumberHash(permuter, c), newDays(permuter)
 	size := hashSize
@@ -71,7 +74,7 @@ func newHash(k *Key, c source.Column) masking {
 }
 
 // hashText masks a text.
-func hashText(dst, value []byte, texts *prf, size int) []byte {
+func hashText(dst, value []byte, texts *keyedHash, size int) []byte {
 	if len(value) == 0 {
 		return dst
 	}
@@ -112,7 +115,7 @@ func appendUUID(dst, sum []byte) []byte {
 
 // newEmail masks an address.
 func newEmail(k *Key, c source.Column) masking {
-	texts := newPRF(k, "email")
+	texts := newCMAC(k, "email")
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotText
@@ -127,3 +130,21 @@ func newEmail(k *Key, c source.Column) masking {
 
 // appendInt is strconv's, for positive numbers.
 func appendInt(dst []byte, n uint64) []byte { return strconv.AppendUint(dst, n, 10) }
+
+// keyedHash is HMAC-SHA-256 with a key of its own for one purpose.
+type keyedHash struct {
+	mac hash.Hash
+	sum [sha256.Size]byte
+}
+
+func newHMAC(k *Key, purpose string) *keyedHash {
+	secret := k.derive(purpose)
+	return &keyedHash{mac: hmac.New(sha256.New, secret[:])}
+}
+
+// of returns the hash of a value, which is valid until the next call.
+func (h *keyedHash) of(value []byte) []byte {
+	h.mac.Reset()
+	h.mac.Write(value)
+	return h.mac.Sum(h.sum[:0])
+}

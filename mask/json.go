@@ -37,7 +37,7 @@ func parsePaths(text string) (paths []pathRule, err error) {
 		if one.rule, err = ParseRule(rule); err != nil {
 			return nil, err
 		}
-		if one.rule.name == "json" || one.rule.name == "drop" {
+		if one.rule.name == "json" || one.rule.name == "drop" || one.rule.name == "program" {
 			return nil, fmt.Errorf("mask: the rule %s cannot be inside json", one.rule.name)
 		}
 		paths = append(paths, one)

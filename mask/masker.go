@@ -1,10 +1,8 @@
 package mask
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
+	"cmp"
 	"fmt"
-	"hash"
 	"sync"
 	"unicode/utf8"
 
@@ -21,6 +19,7 @@ type maskedColumn struct {
 	name string
 	rule Rule
 	make maker
+	asks func() *asker // in place of make, if a program masks the values
 }
 
 // maker makes what masks the values of one column, which only one goroutine may use at a time.
@@ -32,6 +31,7 @@ type masking func(dst []byte, kind source.Kind, value []byte) (source.Kind, []by
 // worker is what one goroutine needs.
 type worker struct {
 	masks []masking // by column; nil for those that stay
+	asked []*asker  // by column; nil for those that no program masks
 	lent  []byte    // masked values of a row that is lent
 	ends  []int
 	kinds []source.Kind
@@ -59,11 +59,16 @@ func (e *ValueError) Unwrap() error { return e.Err }
 
 // newMasker returns a Masker for rows with these columns, of which each has the rule in its place, or the zero Rule. A
 // column that is dropped must not be among them. The error names the column that does not fit its rule.
-func newMasker(key *Key, columns []source.Column, rules []Rule) (*Masker, error) {
+func newMasker(key *Key, programs *Programs, columns []source.Column, rules []Rule) (*Masker, error) {
 	m := &Masker{columns: make([]maskedColumn, len(columns))}
 	for i, column := range columns {
 		one := maskedColumn{name: column.Name, rule: rules[i]}
-		if !one.rule.IsZero() {
+		if name := one.rule.Program(); name != "" {
+			if err := cmp.Or(fitsProgram(column), programs.check(name)); err != nil {
+				return nil, fmt.Errorf("mask: column %q: %w", column.Name, err)
+			}
+			one.asks = func() *asker { return &asker{program: programs.all[name], column: column} }
+		} else if !one.rule.IsZero() {
 			var err error
 			if one.make, err = one.rule.compile(key, column); err != nil {
 				return nil, fmt.Errorf("mask: column %q: %w", column.Name, err)
@@ -78,11 +83,31 @@ func newMasker(key *Key, columns []source.Column, rules []Rule) (*Masker, error)
 	return m, nil
 }
 
+// Columns returns the names of the columns whose values become others. Nil masks none.
+func (m *Masker) Columns() (names []string) {
+	if m == nil {
+		return nil
+	}
+	for _, column := range m.columns {
+		if column.make != nil || column.asks != nil {
+			names = append(names, column.name)
+		}
+	}
+	return names
+}
+
 func (m *Masker) newWorker() *worker {
-	w := &worker{masks: make([]masking, len(m.columns))}
+	w := &worker{masks: make([]masking, len(m.columns)), asked: make([]*asker, len(m.columns))}
 	for i, column := range m.columns {
-		if column.make != nil {
+		switch {
+		case column.make != nil:
 			w.masks[i] = column.make()
+		case column.asks != nil:
+			w.asked[i] = column.asks()
+			w.masks[i] = w.asked[i].mask
+			if w.asked[i].column.Logical.Class == source.CharClass {
+				w.masks[i] = padded(func() masking { return w.asked[i].mask })()
+			}
 		}
 	}
 	return w
@@ -93,6 +118,14 @@ func (m *Masker) newWorker() *worker {
 func (m *Masker) Mask(dst, src *source.Batch) error {
 	w := m.idle.Get().(*worker)
 	defer m.idle.Put(w)
+	for column, asked := range w.asked {
+		if asked == nil {
+			continue
+		}
+		if row, err := asked.ask(src, column); err != nil {
+			return &ValueError{m.columns[column].name, m.columns[column].rule, int64(row) + 1, err}
+		}
+	}
 	dst.Reset(len(m.columns))
 	last := src.Rows()
 	if src.HasLent() {
@@ -179,22 +212,4 @@ func padded(make maker) maker {
 			return kind, dst, err
 		}
 	}
-}
-
-// prf is HMAC-SHA-256 with a key of its own for one purpose, such as a rule: values of one say nothing of the other.
-type prf struct {
-	mac hash.Hash
-	sum [sha256.Size]byte
-}
-
-func newPRF(k *Key, purpose string) *prf {
-	secret := k.derive(purpose)
-	return &prf{mac: hmac.New(sha256.New, secret[:])}
-}
-
-// of returns the hash of a value, which is valid until the next call.
-func (p *prf) of(value []byte) []byte {
-	p.mac.Reset()
-	p.mac.Write(value)
-	return p.mac.Sum(p.sum[:0])
 }

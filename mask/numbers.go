@@ -81,7 +81,7 @@ func isSpecial(text []byte) bool {
 
 // newNumber rounds a number, or adds noise to it. Both keep its number of digits after the point, and its range.
 func (r Rule) newNumber(k *Key, c source.Column) masking {
-	noise := newPRF(k, "noise")
+	noise := newCMAC(k, "noise")
 	most := largest(c)
 	var normal []byte
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
@@ -149,7 +149,7 @@ func (d *decimal) add(share int64, most uint64) {
 
 // float is for numbers that an integer does not hold.
 func (r Rule) float(
-	dst []byte, kind source.Kind, value []byte, noise *prf, c source.Column,
+	dst []byte, kind source.Kind, value []byte, noise *cmac, c source.Column,
 ) (source.Kind, []byte, error) {
 	if c.Logical.Class == source.DecimalClass && c.Logical.Precision > 0 {
 		return kind, dst, errTooManyDigits

@@ -3,12 +3,10 @@ package mask
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"math"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // permuter permutes numbers and texts over their own domain, so that no two become equal.
@@ -23,10 +21,13 @@ import (
 // As with FF1, a small domain hides little: of a hundred values, whoever knows some pairs knows much of the rest.
 type permuter struct {
 	block   cipher.Block
-	mac     hash.Hash
-	sum     [sha256.Size]byte
 	in, out [aes.BlockSize]byte
-	tweak   [sha256.Size]byte // of the texts that came before, in a long one
+	n, half uint64 // of the last domain of numbers
+
+	// Of texts with more than 1<<64 possible values:
+	mac     *cmac
+	message []byte
+	tweak   [aes.BlockSize]byte // of the texts that came before, in a long one
 }
 
 // rounds is the number of rounds of FF1. Each half of a long text has so many values that four are enough (Luby and
@@ -38,23 +39,20 @@ const (
 )
 
 func newPermuter(k *Key, purpose string) *permuter {
-	secret, another := k.derive("permutation "+purpose), k.derive("long permutation "+purpose)
-	block, err := aes.NewCipher(secret[:])
-	if err != nil {
-		panic(err) // the key has a right size
-	}
-	return &permuter{block: block, mac: hmac.New(sha256.New, another[:])}
+	return &permuter{block: k.cipher("permutation " + purpose), mac: newCMAC(k, "long permutation "+purpose)}
 }
 
 // number permutes the numbers below n, which must not be 0; 0 stands for 1<<64.
 func (p *permuter) number(x, n uint64) uint64 {
-	half := root(n)
+	if p.half == 0 || p.n != n {
+		p.n, p.half = n, root(n)
+	}
 	binary.LittleEndian.PutUint64(p.in[8:], n)
-	for {
+	for half := p.half; ; {
 		left, right := x/half, x%half
-		for round := 0; round < rounds; round += 2 {
-			left = (left + p.function(round, right)) % half
-			right = (right + p.function(round+1, left)) % half
+		for round := uint64(0); round < rounds; round += 2 {
+			left = p.add(left, right, round)
+			right = p.add(right, left, round+1)
 		}
 		if x = left*half + right; x < n || n == 0 {
 			return x
@@ -62,11 +60,16 @@ func (p *permuter) number(x, n uint64) uint64 {
 	}
 }
 
-// function is that of a round. The half is below 1<<32.
-func (p *permuter) function(round int, half uint64) uint64 {
-	binary.LittleEndian.PutUint64(p.in[:], half<<8|uint64(round))
+// add adds to one half what the function of a round makes of the other one. Both are below p.half, which is at most
+// 1<<32.
+func (p *permuter) add(to, from, round uint64) uint64 {
+	binary.LittleEndian.PutUint64(p.in[:], from<<8|round)
 	p.block.Encrypt(p.out[:], p.in[:])
-	return binary.LittleEndian.Uint64(p.out[:]) >> 8 // so that the sum does not overflow
+	random, _ := bits.Mul64(binary.LittleEndian.Uint64(p.out[:]), p.half)
+	if to += random; to >= p.half {
+		to -= p.half
+	}
+	return to
 }
 
 // root returns the smallest number whose square is at least n, with 0 for 1<<64.
@@ -106,9 +109,47 @@ func (p *permuter) symbols(all []symbol) {
 	}
 	x = p.number(x, n)
 	for i := len(all) - 1; i >= 0; i-- {
-		all[i].value = uint32(x % uint64(all[i].radix))
-		x /= uint64(all[i].radix)
+		switch radix := uint64(all[i].radix); radix {
+		case 10: // without a division, as by all constants
+			x, all[i].value = x/10, uint32(x%10)
+		case 26:
+			x, all[i].value = x/26, uint32(x%26)
+		default:
+			x, all[i].value = x/radix, uint32(x%radix)
+		}
 	}
+}
+
+// mostDigits is how many digits have less than 1<<64 values.
+const mostDigits = 19
+
+// digits appends a text whose digits are permuted, and all else stays. It does what symbols does, if the text is ASCII
+// without letters, and has not too many digits. Otherwise it appends nothing.
+func (p *permuter) digits(dst, text []byte) (_ []byte, is bool) {
+	x, n, count := uint64(0), uint64(1), 0
+	for _, b := range text {
+		switch {
+		case isDigit(b):
+			x, n = x*10+uint64(b-'0'), n*10
+			count++
+		case b >= utf8.RuneSelf || 'a' <= b|0x20 && b|0x20 <= 'z':
+			return dst, false
+		}
+	}
+	if count > mostDigits {
+		return dst, false
+	}
+	begin := len(dst)
+	dst = append(dst, text...)
+	if count > 0 {
+		x = p.number(x, n)
+	}
+	for at := len(dst) - 1; at >= begin; at-- {
+		if isDigit(dst[at]) {
+			x, dst[at] = x/10, '0'+byte(x%10)
+		}
+	}
+	return dst, true
 }
 
 // long permutes texts with more than 1<<64 possible values.
@@ -126,20 +167,11 @@ func (p *permuter) long(all []symbol) {
 
 // addTo adds what the function of a round makes of one half to the other one, symbol by symbol.
 func (p *permuter) addTo(to, from []symbol, round int) {
-	p.mac.Reset()
-	p.mac.Write(p.tweak[:])
-	p.in = [aes.BlockSize]byte{byte(round)}
-	p.mac.Write(p.in[:])
-	for len(from) > 0 {
-		n := min(len(from), aes.BlockSize/4)
-		p.in = [aes.BlockSize]byte{}
-		for i, s := range from[:n] {
-			binary.LittleEndian.PutUint32(p.in[4*i:], s.value)
-		}
-		p.mac.Write(p.in[:])
-		from = from[n:]
+	p.message = append(append(p.message[:0], p.tweak[:]...), byte(round))
+	for _, s := range from {
+		p.message = binary.LittleEndian.AppendUint32(p.message, s.value)
 	}
-	seed := p.mac.Sum(p.sum[:0])[:aes.BlockSize]
+	seed := p.mac.of(p.message)
 	counter := binary.LittleEndian.Uint64(seed)
 	for i := range to {
 		if i%4 == 0 {
@@ -153,8 +185,8 @@ func (p *permuter) addTo(to, from []symbol, round int) {
 
 // chain has the next part of a long text depend on this one.
 func (p *permuter) chain(part []byte) {
-	p.mac.Reset()
-	p.mac.Write(p.tweak[:])
-	p.mac.Write(part)
-	p.mac.Sum(p.tweak[:0])
+	const noRound = 0xff
+	p.message = append(append(p.message[:0], p.tweak[:]...), noRound)
+	p.message = append(p.message, part...)
+	copy(p.tweak[:], p.mac.of(p.message))
 }

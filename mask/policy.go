@@ -14,6 +14,9 @@ type Policy struct {
 	// Key is the secret. It must not be nil if there are rules.
 	Key *Key
 
+	// Programs are those that rules name.
+	Programs *Programs
+
 	// Tables are the rules of columns, by the names of the tables as they are read, and of the columns.
 	Tables map[string]Rules
 }
@@ -87,11 +90,19 @@ func (p *Policy) Masker(table string, columns []source.Column) (*Masker, error) 
 	if p.Key == nil {
 		return nil, fmt.Errorf("mask: table %q: there is no key", table)
 	}
-	m, err := newMasker(p.Key, columns, all)
+	m, err := newMasker(p.Key, p.Programs, columns, all)
 	if err != nil {
 		return nil, fmt.Errorf("mask: table %q: %w", table, err)
 	}
 	return m, nil
+}
+
+// End ends the programs of the rules, as [Programs.End] does.
+func (p *Policy) End() error {
+	if p == nil {
+		return nil
+	}
+	return p.Programs.End()
 }
 
 // Dropped returns the columns of a table that are left out, in order.

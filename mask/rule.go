@@ -13,7 +13,7 @@ import (
 // Rule says what becomes of the values of a column. The zero value is no rule: the values stay as they are.
 type Rule struct {
 	name   string     // the first word
-	part   string     // the second word, if there is one
+	part   string     // the second word, if there is one, or the name of a program
 	number int64      // of characters, days or percent, or the multiple
 	text   string     // of fixed
 	paths  []pathRule // of json, in order
@@ -34,6 +34,7 @@ var parts = map[string][]string{
 	"address": {"", "street", "city", "state", "country"},
 	"date":    {"year", "month", "shift"},
 	"number":  {"round", "noise"},
+	"program": {""},
 }
 
 // short are rules whose first word was left out, or that have another name.
@@ -64,6 +65,8 @@ func ParseRule(text string) (Rule, error) {
 		var err error
 		r.paths, err = parsePaths(rest)
 		return r, err
+	case "program":
+		return r.parseProgram(rest)
 	}
 	r.part, rest = cutWord(rest)
 	if !slices.Contains(words, r.part) {

@@ -37,6 +37,9 @@ func newShaped(k *Key, c source.Column) masking {
 
 // append appends the masked text, which must be UTF-8: otherwise different texts could become equal.
 func (s *shaper) append(dst, text []byte) []byte {
+	if dst, is := s.permuter.digits(dst, text); is {
+		return dst
+	}
 	s.permuter.tweak = [len(s.permuter.tweak)]byte{}
 	for len(text) > segment {
 		n := segment

@@ -12,7 +12,7 @@ import (
 // newWords masks a text by words that its hash chooses from lists. The lists are those of a version of gofakeit, so
 // another version of Culvert may choose others.
 func (r Rule) newWords(k *Key, c source.Column) masking {
-	words := newPRF(k, r.name+" "+r.part)
+	words := newCMAC(k, r.name+" "+r.part)
 	lists := r.lists()
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		value = trimmed(c, value)

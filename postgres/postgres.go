@@ -24,7 +24,8 @@
 // their current names, and partitions and other children in their current places. If a table, or one that a view reads,
 // was changed in such a way, Table fails, or the rows end in an error. Such a change is not detected in a query, in a
 // condition, in what functions read, or of the children that inherit from a table behind a view. What foreign tables
-// return is not of the snapshot: [Source.OutsideSnapshot] names them, and the views that read them.
+// return is not of the snapshot: [Source.OutsideSnapshot] names them, and the views that read them, or may read them by
+// functions.
 //
 // # Reading: several connections
 //

@@ -27,8 +27,13 @@ type Filling struct {
 	Create *source.Definition
 
 	// Related are the tables that are made together with this one, by their names in the source. Of a definition of
-	// another system, foreign keys to other tables are left out. Nil stands for tables of the same names.
+	// another system, foreign keys to other tables are left out. Nil stands for tables of the same names. Of one of the
+	// same system, those to tables that are not there are left out: see [Filling.WithoutMissing].
 	Related map[TableName]Related
+
+	// Provided is what the table needs beside its definition, which a [Provider] makes before it, or nil. MariaDB
+	// leaves out the defaults that draw from other sequences than those of Provided.
+	Provided *source.Schema
 
 	// Convert are the names of columns of the table whose type may change values, as the database does by itself: round
 	// numbers, or store the text 007 as the number 7. Letter case does not count. Other columns refuse such values: see

@@ -19,6 +19,16 @@ type Provider interface {
 	Provide(ctx context.Context, s *source.Schema, f Filling) ([]source.Statement, error)
 }
 
+// ProviderOf returns a sink as one that makes what tables of a system need, and whether it is one.
+func ProviderOf(dst Sink, system source.Dialect) (Provider, bool) {
+	restorer, restores := dst.(Restorer)
+	if !restores || !restorer.Restores(system) {
+		return nil, false
+	}
+	provider, is := dst.(Provider)
+	return provider, is
+}
+
 // DifferentError is the error of an object that tables need, of whose name there is another one.
 type DifferentError struct {
 	Object string // its kind and its name, such as "type public.mood"

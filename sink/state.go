@@ -283,10 +283,13 @@ func (f Filling) SumOf(
 	}
 	var lines Lines
 	lines.Begin(f)
+	// In pieces, so that the text of a large row is never in memory as a whole.
+	const piece = 16 << 10
 	var text []byte
+	drop := func(text []byte) ([]byte, error) { return text[:0], nil }
 	err = read(func(row *source.Batch) (err error) {
-		if text, err = encoder.AppendRows(text[:0], row); err == nil {
-			lines.Line(text)
+		text, err = encoder.(format.LineEncoder).AppendLines(text[:0], row, piece, &lines.adder, drop)
+		if err == nil {
 			rows++
 		}
 		return err

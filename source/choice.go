@@ -18,7 +18,7 @@ type Choice struct {
 
 // Define returns the definition of the table without its WithoutKeys, which may be the same. The statement Create of
 // MySQL and MariaDB loses them too. That of SQLite keeps them: it makes a table that refers to another one, whether
-// that is there or not. They are in Lacks in any case.
+// that is there or not. They are in Lacks in any case: of SQLite, what they refer to is.
 func (c *Choice) Define(d *Definition) *Definition {
 	if d == nil || len(c.WithoutKeys) == 0 {
 		return d
@@ -33,6 +33,10 @@ func (c *Choice) Define(d *Definition) *Definition {
 	fewer.Constraints = slices.DeleteFunc(slices.Clone(d.Constraints), func(one Constraint) bool {
 		if !isWithout(one) {
 			return false
+		}
+		if d.Dialect == SQLite {
+			fewer.Lacks = append(fewer.Lacks, "some or all that "+one.describe()+" refers to")
+			return true
 		}
 		fewer.Lacks = append(fewer.Lacks, one.describe())
 		if d.Dialect.Family() == MySQL {

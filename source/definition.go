@@ -110,6 +110,12 @@ func (d Dialect) Family() Dialect {
 // IsDynamic reports whether each value has a type of its own, whatever its column, and JSON is text.
 func (d Dialect) IsDynamic() bool { return d == SQLite }
 
+// What [ColumnDefinition.Ignores] may be.
+const (
+	IgnoresCase    = "case"
+	IgnoresAccents = "case and accents"
+)
+
 // ColumnDefinition is what makes a column again.
 type ColumnDefinition struct {
 	Name      string `json:"name"`
@@ -117,6 +123,10 @@ type ColumnDefinition struct {
 	NotNull   bool   `json:"not_null,omitempty"`
 	Default   string `json:"default,omitempty"`   // an expression
 	Collation string `json:"collation,omitempty"` // if it is not the one of the type, or in MySQL of the table; as SQL
+
+	// Ignores is in what texts may differ that are equal by the Collation, if that is all that is said of it:
+	// [IgnoresCase] or [IgnoresAccents]. Only PostgreSQL says so; the names of the other systems do.
+	Ignores string `json:"ignores,omitempty"`
 
 	Comment string `json:"comment,omitempty"`
 

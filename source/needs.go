@@ -11,7 +11,8 @@ import (
 // Needer is implemented by sources that know what tables need that their definitions only name, such as types.
 type Needer interface {
 	// Needs returns what makes that, as a schema with Needs, in the transaction of the rows. The tables are those that
-	// Table finds by the names. No rows may be open. The error is an [*UnknownError] if there is no such table.
+	// Table finds by the names. No rows may be open. The error is an [*UnknownError] if it has to look for a table that
+	// is not there.
 	Needs(ctx context.Context, tables []string) (*Schema, error)
 }
 

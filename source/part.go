@@ -98,7 +98,7 @@ type Sharer interface {
 
 	// Join opens another source with the same address and settings as this one, which reads a snapshot that was shared
 	// by any source of the same server and database. The receiver need not read that snapshot itself, and its rows may
-	// be open. A snapshot that another program has shared may have only a Token.
+	// be open. Several calls may run concurrently. A snapshot that another program has shared may have only a Token.
 	//
 	// The error is [ErrSnapshotLost] if the source that shared it is closed, and [ErrOtherServer] if the address leads
 	// to another server or database.

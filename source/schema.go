@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 // Schemer is implemented by sources that know what a database has beside the rows of its tables.
@@ -161,6 +162,43 @@ type Statement struct {
 
 	// For are the tables that need the object, by the names that were asked for. None stands for all of them.
 	For []string `json:"for,omitempty"`
+
+	// Tells is the sequence whose position the statement sets, which JSON never has, or nil.
+	Tells *Numbering `json:"-"`
+}
+
+// Numbering says which columns have their numbers from a sequence, so that its position tells the last one of them.
+type Numbering struct {
+	Sequence string       // its name for people
+	Columns  []ColumnName // of the tables with which their rows are read
+}
+
+// ColumnName is what a database calls a column of a table.
+type ColumnName struct {
+	Table  TableName
+	Column string
+}
+
+// WithoutPositions returns the schema without the statements that set the positions of some sequences, which are then
+// in its Lacks.
+func (s *Schema) WithoutPositions(of func(*Numbering) bool) *Schema {
+	without := *s
+	lacks := slices.Clip(s.Lacks)
+	keep := func(all []Statement) []Statement {
+		return slices.DeleteFunc(slices.Clone(all), func(one Statement) bool {
+			if one.Tells == nil || !of(one.Tells) {
+				return false
+			}
+			lack := "the position of the sequence " + one.Tells.Sequence + ", a masked value"
+			if !slices.Contains(lacks, lack) {
+				lacks = append(lacks, lack)
+			}
+			return true
+		})
+	}
+	without.Statements, without.ForTables = keep(s.Statements), keep(s.ForTables)
+	without.Lacks = boundOmitted(lacks)
+	return &without
 }
 
 // MaxSchema is the most bytes that all statements of a schema have together. A schema of 100,000 tables has about half

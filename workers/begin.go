@@ -51,6 +51,13 @@ func (o *operation) begin(ctx context.Context) (err error) {
 	if err := o.clear(ctx); err != nil {
 		return err
 	}
+	if !plan.Masks.IsZero() {
+		tables, err := plan.MaskTables(ctx, o.src, o.note.Tables)
+		if err != nil {
+			return err
+		}
+		plan.Schema = plan.Masks.Schema(plan.Schema, tables)
+	}
 	var m manifest.Manifest
 	if err := plan.WriteSchema(ctx, c.Output.Place, &m); err != nil {
 		return err

@@ -4,7 +4,7 @@
 // The canonical text of a value is the one that PostgreSQL prints for the logical type of its column
 // ([culvert/source.Type]), in UTC and with dates of ISO 8601:
 //
-//	bool             t or f; 1, 0, true and false are read too
+//	bool             t or f; 1 and 0, and the words that PostgreSQL reads, are read too
 //	int16, …         digits, without zeros or + before them
 //	float32, 64      the shortest that reads back as the same number, with an exponent from 1e-5 down, and from 1e6
 //	                 (float32) or 1e15 up; NaN, Infinity, -Infinity
@@ -12,8 +12,8 @@
 //	decimal          no zeros at the end of a fraction, and no exponent
 //	char(n)          n characters: padded with spaces
 //	bytes            \x and hexadecimal digits in lower case
-//	date             2026-01-02, also of 2026-1-2
-//	time, timestamp  hours, minutes and seconds, the fraction of a second without zeros at its end
+//	date             2026-01-02, also of 2026/1/2, and of its midnight
+//	time, timestamp  hours, minutes and seconds, a fraction without zeros at its end; a day is its midnight
 //	instant          the same in UTC, with +00; without a zone, it is in UTC already
 //	uuid             in lower case, with hyphens
 //	json             as jsonb: keys by their length, then by their bytes, each once and with its last value; a space
@@ -59,13 +59,18 @@ func (c *column) mayDiffer(field []byte) bool {
 }
 
 // TypesOf returns the types of the columns of rows that a database of a dialect prints. If another has made the
-// columns, or it is not known which, the dialect is "".
-func TypesOf(columns []source.Column, printed source.Dialect) *Types {
+// columns, or it is not known which, the dialect is "". The columns whose names are changed have values that the
+// database has not printed.
+func TypesOf(columns []source.Column, printed source.Dialect, changed ...string) *Types {
 	t := &Types{}
 	for i, c := range columns {
-		if mayDiffer(c, printed) {
-			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, printed)})
-			t.zeros = isJSONB(c, printed) && (t.zeros || len(t.checked) == 1)
+		by := printed
+		if slices.Contains(changed, c.Name) {
+			by = ""
+		}
+		if mayDiffer(c, by) {
+			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by)})
+			t.zeros = hasZeros(c, by) && (t.zeros || len(t.checked) == 1)
 		}
 	}
 	return t
@@ -76,31 +81,15 @@ func (t *Types) mayDiffer(line []byte) bool {
 	return len(t.checked) > 0 && (!t.zeros || mayHaveZeros(line))
 }
 
-// lookOf returns what sees quickly whether a field of a column may differ, if something does.
-func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
-	switch {
-	case c.Logical.Class == source.FloatClass && c.Logical.Bits == doubles.bits && printed.Family() == source.MySQL:
-		return hasExponent // printed by source.Batch.AppendFloat
-	case isJSONB(c, printed):
-		return mayHaveZeros
-	}
-	return nil
-}
-
-// isJSONB reports whether the values of a column are JSON as jsonb is printed.
-func isJSONB(c source.Column, printed source.Dialect) bool {
-	return c.Logical.Class == source.JSONClass && c.Type == "jsonb" && printed == source.PostgreSQL
-}
-
 // KeptTypesOf is TypesOf for rows of which the text of JSON has lost white space ([culvert/format.JSONL.Lines]).
-func KeptTypesOf(columns []source.Column, printed source.Dialect) *Types {
+func KeptTypesOf(columns []source.Column, printed source.Dialect, changed ...string) *Types {
 	columns = slices.Clone(columns)
 	for i := range columns {
 		if columns[i].Logical.Class == source.JSONClass {
 			columns[i].Type = "" // also jsonb
 		}
 	}
-	return TypesOf(columns, printed)
+	return TypesOf(columns, printed, changed...)
 }
 
 // AreText reports whether the text that the database prints is canonical, for all columns. Then the sum of the text is
@@ -126,6 +115,8 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 		return true // numbers of jsonb may have zeros
 	case source.BytesClass:
 		return printed == ""
+	case source.UUIDClass:
+		return printed != source.PostgreSQL && (c.Type != "uuid" || printed != source.MariaDB)
 	default:
 		return printed != source.PostgreSQL
 	}
@@ -213,7 +204,7 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 			value, a.field = unquoted(value, a.field)
 			if text, ok := a.values.canonical(c.logical, value); ok {
 				a.line = append(a.line, line[taken:at]...)
-				a.line = appendField(a.line, text)
+				a.line = c.appendField(a.line, text)
 				taken, differs = end, true
 			}
 		}
@@ -226,9 +217,6 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 	return a.line, true
 }
 
-// hasExponent reports whether a number has an exponent. Otherwise its shortest digits are the same everywhere.
-func hasExponent(number []byte) bool { return bytes.IndexByte(number, 'e') >= 0 }
-
 // fieldEnd returns where the field that begins at a place of a line ends: at its comma, or at the line feed.
 func fieldEnd(line []byte, at int) int {
 	if at < len(line) && line[at] == '"' {
@@ -240,6 +228,12 @@ func fieldEnd(line []byte, at int) int {
 			if at += quote; at+1 >= len(line) || line[at+1] != '"' {
 				return at + 1
 			}
+		}
+	}
+	const short = 16 // as most fields are, which a search takes longer for
+	for i := at; i < min(at+short, len(line)); i++ {
+		if line[i] == ',' {
+			return i
 		}
 	}
 	comma := bytes.IndexByte(line[at:], ',')
@@ -271,8 +265,9 @@ func unquoted(field, memory []byte) (value, used []byte) {
 }
 
 // appendField appends a value as package format writes it.
-func appendField(dst, value []byte) []byte {
-	if len(value) > 0 && !bytes.ContainsAny(value, ",\"\r\n") {
+func (c *column) appendField(dst, value []byte) []byte {
+	isText := c.logical.Class == source.JSONClass || c.logical.Class == source.CharClass
+	if len(value) > 0 && (!isText || !bytes.ContainsAny(value, ",\"\r\n")) {
 		return append(dst, value...)
 	}
 	dst = append(dst, '"')

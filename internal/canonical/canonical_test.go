@@ -3,6 +3,7 @@ package canonical_test
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -51,30 +52,41 @@ func TestTexts(t *testing.T) {
 			[]string{"0.10000000149011613", "0.10000001"},
 		},
 		{"float32", "1.6777216e+07", []string{"16777216"}, []string{"16777217"}}, // which is no float32
-		{"bool", "t", []string{"1", "true"}, []string{"T", "2", "yes", "f"}},
+		{"bool", "t", []string{"1", "true", "T", "Yes", "on", "y"}, []string{"2", "ye", "f", "no", ""}},
 		{"char(3)", "a  ", []string{"a", "a "}, []string{" a", "a   ", "A"}},
 		{"bytes", `\x00ff`, []string{`\x00FF`}, []string{`\x00f`, "00ff"}},
 		{"time", "24:00:00", []string{"24:00", "24:00:00.0"}, []string{"00:00:00", "24:00:01"}},
-		{"time", "01:02:03.5", []string{"01:02:03.500000"}, []string{"1:02:03.5", "-01:02:03.5"}},
+		{"time", "01:02:03.5", []string{"01:02:03.500000", "1:02:03.5Z"}, []string{"-01:02:03.5", "01:02:03.5+1"}},
+		{"time", "-838:59:59", []string{"-838:59:59.000"}, []string{"838:59:59", "-839:59:59"}},
+		{"time", "00:00:00", []string{"-00:00"}, []string{"-00:00:00.1"}},
 		{
 			"timestamp", "2026-01-02 00:00:00",
-			[]string{"2026-01-02T00:00", "2026-01-02 00:00:00.000"},
-			[]string{"2026-01-01 24:00:00", "2026-01-02", "2026-01-02 00:00:00+00", "2026-01-02 00:00:00Z"},
+			[]string{
+				"2026-01-02T00:00", "2026-01-02 00:00:00.000", "2026-01-02", "2026-01-02 00:00:00 +00",
+				"2026/1/2 0:00Z",
+			},
+			[]string{"2026-01-01 24:00:00", "2026-01-02 00:00:00+01", "2026-01/02", "2026-01-02 00:00:00 Z"},
 		},
-		{"timestamp", "0000-00-00 00:00:00", nil, []string{"0000-00-00 00:00"}},
+		{"timestamp", "0000-00-00 00:00:00", []string{"0000-00-00 00:00"}, []string{"0000-00-01 00:00"}},
 		{"timestamp", "2025-02-29 01:00", nil, []string{"2025-02-29 01:00:00", "2025-03-01 01:00:00"}},
 		{
 			"instant", "2026-01-01 23:30:00.5+00",
 			[]string{
 				"2026-01-02 00:30:00.500+01", "2026-01-01T23:30:00.5Z", "2026-01-01 23:30:00.5",
-				"2026-01-01 19:00:00.5-04:30",
+				"2026-01-01 19:00:00.5-04:30", "2026-01-01 19:00:00.5 -04:30",
 			},
 			[]string{"2026-01-02 00:30:00.5+00", "2026-01-02 00:30:00.5", "2026-01-01 23:30:00.5 UTC"},
 		},
 		{
 			"uuid", "01234567-89ab-cdef-0123-456789abcdef",
-			[]string{"0123456789ABCDEF0123456789abcdef", `\x0123456789abcdef0123456789abcdef`},
-			[]string{"01234567-89ab-cdef-0123-456789abcde", "012345678-9ab-cdef-0123-456789abcdef"},
+			[]string{
+				"0123456789ABCDEF0123456789abcdef", `\x0123456789abcdef0123456789abcdef`,
+				"{01234567-89ab-cdef-0123-456789abcdef}", "0123-4567-89ab-cdef-0123-4567-89ab-cdef",
+			},
+			[]string{
+				"01234567-89ab-cdef-0123-456789abcde", "012345678-9ab-cdef-0123-456789abcdef",
+				"-0123456789ABCDEF0123456789abcdef", "0123--456789ABCDEF0123456789abcdef",
+			},
 		},
 		{
 			"json", `{"b": 1.5, "aa": [1, {}]}`,
@@ -94,8 +106,8 @@ func TestTexts(t *testing.T) {
 		{"list(decimal)", "{1.50}", nil, []string{"{1.5}"}},
 		{
 			"date", "2026-01-02",
-			[]string{"2026-1-2"},
-			[]string{"2026-01-02 00:00:00", "26-01-02", "2026-1-32", "2026-1"},
+			[]string{"2026-1-2", "2026/1/2", "2026-01-02 00:00:00", "2026-01-02T00:00Z"},
+			[]string{"2026-01-02 00:00:01", "2026-01-02 00:00:00+02", "26-01-02", "2026-1-32", "2026-1"},
 		},
 		{"date", "2026-02-29", nil, []string{"2026-2-29", "2026-3-1"}},
 		{"interval", "1 day", nil, []string{"24:00:00"}},
@@ -259,6 +271,11 @@ func TestAdderSystems(t *testing.T) {
 		{Name: "i", Logical: typeOf(t, "int32")}, {Name: "j", Type: "jsonb", Logical: typeOf(t, "json")},
 	}
 	float := []source.Column{{Name: "i"}, {Name: "f", Logical: typeOf(t, "float64")}}
+	numeric := []source.Column{{Name: "i"}, {Name: "n", Type: "numeric", Logical: typeOf(t, "decimal")}}
+	money := []source.Column{
+		{Name: "i", Logical: typeOf(t, "int32")}, {Name: "m", Logical: typeOf(t, "decimal(10,2)")},
+	}
+	times := []source.Column{{Name: "c", Logical: typeOf(t, "time")}, {Name: "t", Logical: typeOf(t, "timestamp")}}
 	for _, test := range []struct {
 		printed    source.Dialect
 		columns    []source.Column
@@ -275,6 +292,16 @@ func TestAdderSystems(t *testing.T) {
 			`1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`, `1.50,"{""a"": ""1.50"", ""b"": 1.05, ""c"": 10}"`,
 		},
 		{source.PostgreSQL, jsonb, `1,`, `1,`},
+		{source.PostgreSQL, numeric, `1.50,1000`, `1.50,1000`},
+		{source.PostgreSQL, numeric, `1.50,10.010`, `1.50,10.01`},
+		{source.PostgreSQL, numeric, `1.5,-0.500`, `1.5,-0.5`},
+		{source.PostgreSQL, numeric, `1.50,NaN`, `1.50,NaN`},
+		{source.MariaDB, money, `7,-0.00`, `7,0.00`},
+		{source.MariaDB, money, `7,0012.50`, `7,12.50`},
+		{source.MariaDB, money, `0007,12.50`, `7,12.50`},
+		{source.MariaDB, money, `-7,12.5`, `-7,12.50`},
+		{source.MariaDB, times, `01:02:03.500,2026-01-02 03:04:10`, `01:02:03.5,2026-01-02 03:04:10`},
+		{source.MariaDB, times, `-01:02:10,2026-01-02 03:04:05.000`, `-01:02:10,2026-01-02 03:04:05`},
 		{source.PostgreSQL, jsonb, `1,""`, `1,""`},
 		{source.SQLite, float, `1,1.0`, `1,1`},
 		{source.SQLite, float, `1,10000000000000000.0`, `1,1e+16`},
@@ -369,6 +396,15 @@ func BenchmarkLine(b *testing.B) {
 	const document = `"{""id"": 17, ""name"": ""a name of some length"", ""tags"": [""a"", ""b""], ` +
 		`""mail"": ""a.name@example.com"", ""price"": 1.5, ""open"": true}"`
 	object := source.Type{Class: source.JSONClass}
+	order := []source.Column{
+		{Name: "id", Logical: typeOf(b, "int64")},
+		{Name: "name"},
+		{Name: "mail"},
+		{Name: "price", Type: "numeric", Logical: typeOf(b, "decimal")},
+		{Name: "made", Logical: typeOf(b, "timestamp")},
+		{Name: "state"},
+	}
+	const ordered = `1234567,a name of some length,a.name@example.com,%s,2026-01-02 03:04:05.123456,open`
 	for _, one := range []struct {
 		name, line string
 		columns    []source.Column
@@ -381,6 +417,11 @@ func BenchmarkLine(b *testing.B) {
 			name: "jsonb", printed: source.PostgreSQL, line: "17,a name," + document,
 			columns: []source.Column{{Name: "i"}, {Name: "s"}, {Name: "j", Type: "jsonb", Logical: object}},
 		},
+		{name: "text", columns: order[1:3], line: fmt.Sprintf(ordered, "1234.56")},
+		{name: "numeric", printed: source.PostgreSQL, columns: order, line: fmt.Sprintf(ordered, "1234.56")},
+		{name: "numeric zeros", printed: source.PostgreSQL, columns: order, line: fmt.Sprintf(ordered, "1234.50")},
+		{name: "mariadb", printed: source.MariaDB, columns: order, line: fmt.Sprintf(ordered, "1234.56")},
+		{name: "sqlite", printed: source.SQLite, columns: order, line: fmt.Sprintf(ordered, "1234.56")},
 	} {
 		b.Run(one.name, func(b *testing.B) {
 			line := []byte(one.line + "\n")

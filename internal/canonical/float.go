@@ -19,6 +19,9 @@ var (
 	doubles = floats{bits: 64, safe: 15, large: 15, spaced: 1 << 53}
 )
 
+// infinityOfSQLite is how SQLite prints infinity, for which it has no name.
+const infinityOfSQLite = "9.0e+999"
+
 func floatsOf(bits int) *floats {
 	if bits == singles.bits {
 		return &singles
@@ -33,9 +36,9 @@ func (f *floats) append(dst, text []byte) ([]byte, bool) {
 		return append(dst, text...), true
 	}
 	switch string(text) {
-	case "9.0e+999": // SQLite has no name for it
+	case infinityOfSQLite:
 		return append(dst, "Infinity"...), true
-	case "-9.0e+999":
+	case "-" + infinityOfSQLite:
 		return append(dst, "-Infinity"...), true
 	}
 	if _, ok := parseNumber(text); !ok {

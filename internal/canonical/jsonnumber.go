@@ -1,7 +1,6 @@
 package canonical
 
 import (
-	"bytes"
 	"strconv"
 )
 
@@ -75,20 +74,3 @@ func (p *jsonPrinter) shifted(n number, fraction, exponent int) bool {
 // longest returns the size of the longest canonical text of JSON of a size. Spaces double it at most, but the digits
 // for which exponents stand have no such bound: one number may have as many as any has, but not all of them.
 func longest(size int) int { return 2*size + maxDigits }
-
-// mayHaveZeros reports whether jsonb, as a field or in a line of CSV, may have a number with zeros at the end of its
-// fraction. Most points are in strings, and what may follow a number does not follow them.
-func mayHaveZeros(text []byte) bool {
-	for {
-		point := bytes.IndexByte(text, '.')
-		if point < 0 {
-			return false
-		}
-		text = text[point+1:]
-		n := digits(text)
-		if n > 0 && text[n-1] == '0' && (n == len(text) || bytes.IndexByte([]byte(",}]\n"), text[n]) >= 0) {
-			return true
-		}
-		text = text[n:]
-	}
-}

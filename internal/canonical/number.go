@@ -50,6 +50,10 @@ func appendDecimal(dst, text []byte, scale int) ([]byte, bool) {
 	switch string(text) {
 	case "NaN", "Infinity", "-Infinity":
 		return append(dst, text...), true
+	case infinityOfSQLite:
+		return append(dst, "Infinity"...), true
+	case "-" + infinityOfSQLite:
+		return append(dst, "-Infinity"...), true
 	}
 	n, ok := parseNumber(text)
 	if !ok {

@@ -88,7 +88,7 @@ func (a *Adder) endField() {
 		value := p.field
 		value, a.field = unquoted(value, a.field)
 		if text, differs := a.values.canonical(c.logical, value); differs {
-			p.field = appendField(p.field[:0], text)
+			p.field = c.appendField(p.field[:0], text)
 		}
 	}
 	a.parts.canonical.Part(p.field)

@@ -2,6 +2,7 @@ package canonical
 
 import (
 	"bytes"
+	"strings"
 	"unicode/utf8"
 
 	"culvert/source"
@@ -26,6 +27,11 @@ func (v *Values) Text(t source.Type, text []byte) []byte {
 func (v *Values) canonical(t source.Type, text []byte) (canonical []byte, differs bool) {
 	if t.List || len(text) > limitOf(t) {
 		return nil, false
+	}
+	if t.Class == source.DecimalClass && t.Precision == 0 && len(text) > 0 {
+		if canonical, ok := withoutZeros(text); ok {
+			return canonical, true
+		}
 	}
 	out, ok := v.out[:0], false
 	switch {
@@ -89,12 +95,23 @@ func limitOf(t source.Type) int {
 	}
 }
 
+// appendBool appends a word for a boolean, of those that PostgreSQL reads in whole.
 func appendBool(dst, text []byte) ([]byte, bool) {
 	switch string(text) {
 	case "t", "1", "true":
 		return append(dst, 't'), true
 	case "f", "0", "false":
 		return append(dst, 'f'), true
+	}
+	for _, word := range []string{"t", "true", "y", "yes", "on"} {
+		if len(text) == len(word) && strings.EqualFold(string(text), word) {
+			return append(dst, 't'), true
+		}
+	}
+	for _, word := range []string{"f", "false", "n", "no", "off"} {
+		if len(text) == len(word) && strings.EqualFold(string(text), word) {
+			return append(dst, 'f'), true
+		}
 	}
 	return dst, false
 }
@@ -138,17 +155,18 @@ func appendHex(dst, digits []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// appendUUID appends 128 bits: as they are usually written, without hyphens, or as binary data.
+// appendUUID appends 128 bits: as they are usually written, in braces, with a hyphen after any four digits or none, or
+// as binary data.
 func appendUUID(dst, text []byte) ([]byte, bool) {
 	const bits = 128
 	var digits [bits / 4]byte
-	n := 0
-	hyphens := len(text) == len("00000000-0000-0000-0000-000000000000")
-	for i, c := range bytes.TrimPrefix(text, []byte(hexPrefix)) {
-		if hyphens && (i == 8 || i == 13 || i == 18 || i == 23) {
-			if c != '-' {
-				return dst, false
-			}
+	if len(text) > 1 && text[0] == '{' && text[len(text)-1] == '}' {
+		text = text[1 : len(text)-1]
+	}
+	n, hyphens := 0, 0
+	for _, c := range bytes.TrimPrefix(text, []byte(hexPrefix)) {
+		if c == '-' && n%4 == 0 && n > hyphens && n < len(digits) {
+			hyphens = n // only one at a place
 			continue
 		}
 		if n == len(digits) {

@@ -21,7 +21,7 @@ var kinds = map[string]source.Kind{
 
 	"geometry": source.Bytes, "point": source.Bytes, "linestring": source.Bytes, "polygon": source.Bytes,
 	"multipoint": source.Bytes, "multilinestring": source.Bytes, "multipolygon": source.Bytes,
-	"geometrycollection": source.Bytes, "geomcollection": source.Bytes,
+	"geometrycollection": source.Bytes, "geomcollection": source.Bytes, "vector": source.Bytes,
 
 	"json": source.JSON, "jsonb": source.JSON,
 

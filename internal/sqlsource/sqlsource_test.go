@@ -52,3 +52,15 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("got %q, which wraps %v", err, errors.Unwrap(err))
 	}
 }
+
+// TestKindOf has types of several systems by their first words.
+func TestKindOf(t *testing.T) {
+	for name, want := range map[string]source.Kind{
+		"": source.Null, "VARBINARY(16)": source.Bytes, "vector(3)": source.Bytes, "point SRID 4326": source.Bytes,
+		"double precision": source.Number, "int[]": source.Text, "jsonb": source.JSON, "varchar(3)": source.Text,
+	} {
+		if got := sqlsource.KindOf(name); got != want {
+			t.Errorf("%q has values of the kind %v, want %v", name, got, want)
+		}
+	}
+}

@@ -41,8 +41,8 @@ func (r *Rules) link(tables []*table) error {
 	}
 	for _, t := range tables {
 		for _, c := range t.definition.Constraints {
-			of, ok := dialect.ReferenceOf(c.Definition)
-			if c.Kind != source.ForeignKey || !ok {
+			of, ok := c.Reference()
+			if !ok {
 				continue
 			}
 			parent := byName[cmp.Or(of.Schema, t.definition.Schema)+"\x00"+of.Table]
@@ -265,10 +265,10 @@ func (t *table) refersTo(k *key, condition string) string {
 	return b.String()
 }
 
-// inParentheses returns a condition in parentheses, which may end in a comment.
+// inParentheses returns a condition in parentheses. It may end in a comment.
 func inParentheses(condition string) string {
 	if strings.Contains(condition, "--") || strings.Contains(condition, "#") {
-		condition += "\n"
+		return "(" + condition + "\n)"
 	}
 	return "(" + condition + ")"
 }

@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"culvert/internal/namepattern"
+	"culvert/sink/dialect"
 	"culvert/source"
 )
 
@@ -202,6 +203,11 @@ func (r *Rules) apply(tables []*table, result *Result) error {
 			default:
 				t.rule = rule
 			}
+		}
+	}
+	for _, t := range tables {
+		if err := dialect.CheckCondition(t.definition.Dialect, t.own()); err != nil {
+			return fmt.Errorf("tablechoice: the condition of table %q: %w", t.name, err)
 		}
 	}
 	for i := range r.Tables {

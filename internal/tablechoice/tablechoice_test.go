@@ -11,6 +11,9 @@ import (
 
 	"culvert/internal/namepattern"
 	"culvert/internal/tablechoice"
+	"culvert/internal/testkit"
+	"culvert/mysql"
+	"culvert/postgres"
 	"culvert/source"
 	"culvert/sqlite"
 )
@@ -213,6 +216,41 @@ func TestChoose(t *testing.T) {
 		}
 		if !reflect.DeepEqual(result.Names, test.names) || len(result.LeftOut) != test.leftOut {
 			t.Errorf("%s: %q without %q", name, result.Names, result.LeftOut)
+		}
+	}
+}
+
+// TestConditionsAlone shows that a condition that would end its parentheses is refused before another one is made of
+// it, whatever the server would say of the latter.
+func TestConditionsAlone(t *testing.T) {
+	const sql = `CREATE TABLE customers (id int PRIMARY KEY);
+		CREATE TABLE orders (id int PRIMARY KEY, customer int, FOREIGN KEY (customer) REFERENCES customers (id))`
+	lite, _ := open(t)
+	sources := map[string]source.Source{"sqlite": lite}
+	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, sql)
+	maria := testkit.MariaDB(t).NewDatabase(t)
+	maria.Exec(t, sql)
+	var err error
+	if sources["postgres"], err = postgres.OpenSource(t.Context(), db.ConnString()); err != nil {
+		t.Fatal(err)
+	}
+	if sources["mariadb"], err = mysql.OpenSource(t.Context(), maria.URL()); err != nil {
+		t.Fatal(err)
+	}
+	for name, src := range sources {
+		rules := tablechoice.Rules{Tables: []tablechoice.Rule{
+			{Pattern: pattern(t, "customers"), Where: "Id=1) or (1=1"},
+		}}
+		_, err := rules.Choose(t.Context(), src, []string{"customers", "orders"})
+		const want = `the condition of table "customers": dialect: a parenthesis is closed that was not opened`
+		if err == nil || err.Error() != "tablechoice: "+want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name != "sqlite" {
+			if err := src.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -96,3 +96,7 @@ func StartPiped(tb testing.TB, cmd *exec.Cmd) (stdin io.WriteCloser, stdout io.R
 	}
 	return stdin, stdout
 }
+
+// MaskKey is the text of a key of masks. It is the same in every run, so that no masked value is one that is searched
+// for by chance.
+const MaskKey = "CULVERT-MASK-KEY-1-101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f"

@@ -94,6 +94,17 @@ func TestChecks(t *testing.T) {
 		{pg, lite, "CHECK ((length((s)::text) > 3))", `CHECK ((length("s") > 3))`},
 		{pg, my, "CHECK ((char_length(s) > 3))", "CHECK ((char_length(`s`) > 3))"},
 		{pg, my, "CHECK ((NOT (n = 7)))", "CHECK ((NOT (`n` = 7)))"},
+		{
+			pg, lite, "CHECK ((string_to_array(s, ','::text) <@ ARRAY['a'::text, 'b'::text]))",
+			`CHECK (',' || replace("s", ',', ',,') || ',' = ',,' OR ` +
+				`replace(replace(',' || replace("s", ',', ',,') || ',', ',' || 'a' || ',', ''), ` +
+				`',' || 'b' || ',', '') = '')`,
+		},
+		{
+			lite, pg, `CHECK (',' || replace("s", ',', ',,') || ',' = ',,' OR ` +
+				`replace(',' || replace("s", ',', ',,') || ',', ',' || 'a' || ',', '') = '')`,
+			`CHECK (string_to_array("s", ',') <@ ARRAY['a']::text[])`,
+		},
 		{pg, lite, "CHECK ((n > 0)) NOT VALID", left},
 		{pg, lite, "CHECK ((((n)::numeric)::bigint > 7))", left}, // rounds
 		{pg, lite, "CHECK (((big)::integer > 7))", left},

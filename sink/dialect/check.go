@@ -72,6 +72,11 @@ func (c *checking) clause() (string, bool) {
 	if !c.takes("check", "(") {
 		return "", false
 	}
+	before, columns := c.tokens, c.columns
+	if sql, ok := c.set(); ok {
+		return "CHECK (" + sql + ")", true
+	}
+	c.tokens, c.columns = before, columns
 	sql, err := c.or()
 	return "CHECK (" + sql + ")", err == nil && c.takes(")")
 }
@@ -149,18 +154,10 @@ func (t *translation) valuesOf(c source.ColumnDefinition) string {
 		values = append(values, one.sql)
 	}
 	name := quote(t.to, c.Name)
-	switch {
-	case kind == "enum":
+	if kind == "enum" {
 		return name + " IN (" + strings.Join(values, ", ") + ")"
-	case t.to.Family() == source.PostgreSQL:
-		return "string_to_array(" + name + ", ',') <@ ARRAY[" + strings.Join(values, ", ") + "]::text[]"
 	}
-	// SQLite has no lists, so each value is taken out of the text, and nothing may remain.
-	rest := "',' || " + name + " || ','"
-	for _, value := range values {
-		rest = "replace(" + rest + ", ',' || " + value + " || ',', ',')"
-	}
-	return name + " = '' OR " + rest + " = ','"
+	return setSQL(t.to, name, values)
 }
 
 // checking is a check that is being translated.

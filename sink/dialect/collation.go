@@ -12,12 +12,17 @@ var folded = map[source.Dialect]string{
 	source.MySQL: "utf8mb4_0900_as_ci", source.MariaDB: "utf8mb4_uca1400_nopad_as_ci", source.SQLite: "NOCASE",
 }
 
+// bare are those that do not compare accents either.
+var bare = map[source.Dialect]string{
+	source.MySQL: "utf8mb4_0900_ai_ci", source.MariaDB: "utf8mb4_uca1400_nopad_ai_ci", source.SQLite: "NOCASE",
+}
+
 // isFolded reports whether the texts of a column are compared without case where it comes from.
 func (t *translation) isFolded(c source.ColumnDefinition) bool {
 	listed, _ := key(t.from.Dialect, c.Type)
 	switch t.from.Dialect.Family() {
 	case source.PostgreSQL:
-		return listed == "citext"
+		return listed == "citext" || c.Ignores != ""
 	case source.SQLite:
 		return strings.EqualFold(c.Collation, "NOCASE")
 	}
@@ -43,6 +48,9 @@ const collationOfTable = "COLLATE="
 func (t *translation) collation(c source.ColumnDefinition, made string) string {
 	if c.As != "" || !isText(made) || !t.isFolded(c) {
 		return ""
+	}
+	if c.Ignores == source.IgnoresAccents {
+		return bare[t.to]
 	}
 	return folded[t.to]
 }

@@ -132,18 +132,20 @@
 //   - checks that compare numbers, ask whether texts are equal, count the characters of a text, or are about NULL,
 //     combined by AND, OR and NOT. Whether texts are equal is left to the other system only if no collation decides it,
 //     and not to MySQL, whose collation ignores spaces at the end
-//   - UNSIGNED, and the values of ENUM and SET and of enum types, as checks. MySQL and MariaDB have no checks of
-//     columns that they number or that a foreign key changes
-//   - that letter case does not count: collations of MySQL and MariaDB that end with _ci, NOCASE of SQLite, and citext.
-//     SQLite gets NOCASE, which is about the letters of ASCII alone. MySQL gets utf8mb4_0900_as_ci, and MariaDB
-//     utf8mb4_uca1400_nopad_as_ci. PostgreSQL has no equal: in columns of its collations that ignore case, LIKE fails
+//   - UNSIGNED, and the values of ENUM and SET and of enum types, as checks, which stay checks elsewhere. MySQL
+//     and MariaDB have no checks of columns that they number or that a foreign key changes
+//   - that letter case does not count: collations of MySQL and MariaDB that end with _ci, NOCASE of SQLite, citext, and
+//     collations of ICU in PostgreSQL that are not deterministic and whose locale says ks-level2, or ks-level1 if
+//     accents do not count either, and no more, for no language or English. SQLite gets NOCASE, which is about the
+//     letters of ASCII alone. MySQL gets utf8mb4_0900_as_ci, and MariaDB utf8mb4_uca1400_nopad_as_ci; those with
+//     _ai_ci are for ks-level1. PostgreSQL has no equal: in columns of its collations that ignore case, LIKE fails
 //     before version 18, and citext is an extension. So texts differ in letter case there, but a unique key of such
 //     columns gets an index besides, of lower(column), which refuses what the key has refused; --type
 //     users.email=citext makes the other choice
 //   - ON UPDATE CURRENT_TIMESTAMP of a column, as a trigger: when an UPDATE changes another value of the row and leaves
 //     this one as it is, which a statement also does that sets it to the value that it has. In PostgreSQL, the trigger
-//     calls a function of the schema that is named after the table; DROP TABLE leaves it. From there, the clause
-//     comes back
+//     calls a function of the schema that is named after the table; DROP TABLE leaves it. From there and from SQLite,
+//     the clause comes back. A column of SQLite that gets the time in UTC becomes a timestamp again
 //   - what numbers the rows: identity columns and sequences, AUTO_INCREMENT, and INTEGER PRIMARY KEY, with the last
 //     number, if the other system can number the rows in that column. It becomes a bigint, even if it is a bigint
 //     unsigned, unless that has come to numbers that a bigint cannot hold

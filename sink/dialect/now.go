@@ -32,6 +32,11 @@ var moments = map[source.Dialect]map[string]moment{
 	},
 }
 
+// clocksOfSQLite are the times of SQLite that columns get: in UTC, by the clock of the session, and with the zone.
+var clocksOfSQLite = []string{
+	"CURRENT_TIMESTAMP", "(datetime('now', 'localtime'))", "(strftime('%Y-%m-%d %H:%M:%f+00', 'now'))",
+}
+
 // precision matches the digits of a second of a function.
 var precision = lazyregexp.New(`\([0-6]\)`)
 
@@ -93,11 +98,11 @@ func (t *translation) now(c source.ColumnDefinition, column string) (string, boo
 		case isDate:
 			return "(date('now', 'localtime'))", true
 		case base == "TIMESTAMPTZ":
-			return "(strftime('%Y-%m-%d %H:%M:%f+00', 'now'))", true
+			return clocksOfSQLite[2], true
 		case base == "TIMESTAMP" && (m.utc || isInstant):
-			return "CURRENT_TIMESTAMP", true
+			return clocksOfSQLite[0], true
 		case base == "TIMESTAMP":
-			return "(datetime('now', 'localtime'))", true
+			return clocksOfSQLite[1], true
 		}
 	}
 	return "", false

@@ -30,13 +30,21 @@ func (t *translation) onUpdate(c source.ColumnDefinition, clause, column string)
 	return is
 }
 
+// wasInstant reports whether a column of SQLite was a timestamp of MySQL, of which ON UPDATE was in UTC. MySQL has that
+// clause only by the clock of the session, which is the same in a timestamp.
+func (t *translation) wasInstant(c source.ColumnDefinition) bool {
+	isSQLite := t.from.Dialect == source.SQLite && t.to.Family() == source.MySQL
+	return isSQLite && c.As == "" && strings.EqualFold(c.Type, "timestamp") &&
+		slices.Contains(c.Others, "ON UPDATE "+clocksOfSQLite[0])
+}
+
 // lacks returns what the definition lacks, without the trigger for which ON UPDATE stands.
 func (t *translation) lacks() []string {
 	if len(t.updated) == 0 {
 		return t.from.Lacks
 	}
 	return slices.DeleteFunc(slices.Clone(t.from.Lacks), func(what string) bool {
-		return what == `the trigger "`+clock+`"`
+		return what == `the trigger "`+clock+`"` || what == `the trigger "`+t.from.Name+"_"+clock+`"`
 	})
 }
 
@@ -118,12 +126,36 @@ func (t *translation) triggerOfSQLite(row string) string {
 			was, is = append(was, "OLD."+name+" COLLATE BINARY"), append(is, "NEW."+name)
 			continue
 		}
-		sets = append(sets, name+" = CASE WHEN NEW."+name+" IS OLD."+name+" THEN "+t.updated[i].now+
-			" ELSE NEW."+name+" END")
+		sets = append(sets, settingOfSQLite(name, t.updated[i].now))
 	}
 	return "CREATE TRIGGER " + quote(t.to, t.result.Name+"_"+clock) + " AFTER UPDATE ON " + t.table() +
 		" FOR EACH ROW WHEN (" + strings.Join(was, ", ") + ") IS NOT (" + strings.Join(is, ", ") + ") BEGIN UPDATE " +
 		t.table() + " SET " + strings.Join(sets, ", ") + " WHERE " + row + " = NEW." + row + "; END"
+}
+
+// settingOfSQLite sets a column to a time, unless it is set otherwise.
+func settingOfSQLite(name, now string) string {
+	return name + " = CASE WHEN NEW." + name + " IS OLD." + name + " THEN " + now + " ELSE NEW." + name + " END"
+}
+
+// UpdatesOfSQLite returns when which columns are set by a trigger that stands for ON UPDATE CURRENT_TIMESTAMP of MySQL,
+// as [Translate] makes it: an expression for each. It returns none for any other trigger, such as one that was changed.
+func UpdatesOfSQLite(trigger, table string, columns []string) map[string]string {
+	t := &translation{to: source.SQLite, result: &source.Definition{Name: table}}
+	found := map[string]string{}
+	for _, name := range columns {
+		t.result.Columns = append(t.result.Columns, source.ColumnDefinition{Name: name})
+		for _, now := range clocksOfSQLite {
+			if strings.Contains(trigger, settingOfSQLite(quote(t.to, name), now)) {
+				t.updated = append(t.updated, updated{name, now})
+				found[name] = strings.TrimSuffix(strings.TrimPrefix(now, "("), ")")
+			}
+		}
+	}
+	if row := t.rowName(); len(t.updated) == 0 || row == "" || t.triggerOfSQLite(row) != trigger {
+		return nil
+	}
+	return found
 }
 
 // rowName returns a name of the number that SQLite gives each row, which no column has, or "".

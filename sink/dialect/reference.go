@@ -14,20 +14,22 @@ import (
 
 // reference is a foreign key.
 type reference struct {
-	columns            []string
-	schema, table      string   // the schema is "" if it is not said
-	parents            []string // none for the primary key
-	onUpdate, onDelete string   // "" is NO ACTION
-	deferrable         string   // what it says of that, or ""
+	source.Reference
+	onUpdate, onDelete string // "" is NO ACTION
+	deferrable         string // what it says of that, or ""
 }
 
 // actions are what may become of rows when the row changes that they refer to.
 var actions = [][]string{{"no", "action"}, {"restrict"}, {"cascade"}, {"set", "null"}, {"set", "default"}}
 
-// referenceOf understands the definition of a foreign key as a server prints it. It returns false for one that means
-// more, such as MATCH FULL, or less, such as NOT VALID.
-func referenceOf(definition string) (r reference, ok bool) {
-	in, ok := r.begin(definition)
+// referenceOf understands a foreign key. It returns false for one that means more, such as MATCH FULL, or less, such as
+// NOT VALID.
+func referenceOf(c source.Constraint) (r reference, ok bool) {
+	if r.Reference, ok = c.Reference(); !ok {
+		return r, false
+	}
+	tokens, ok := scan(r.Rest)
+	in := &reader{tokens}
 	if !ok {
 		return r, false
 	}
@@ -52,41 +54,6 @@ func referenceOf(definition string) (r reference, ok bool) {
 	return r, true
 }
 
-// begin understands which columns refer to which, and returns the reader of what follows.
-func (r *reference) begin(definition string) (in *reader, ok bool) {
-	tokens, ok := scan(definition)
-	in = &reader{tokens}
-	if !ok || !in.takes("foreign", "key") {
-		return in, false
-	}
-	if r.columns, ok = in.identifiers(); !ok || !in.takes("references") {
-		return in, false
-	}
-	if r.table, ok = in.identifier(); ok && in.takes(".") {
-		r.schema = r.table
-		r.table, ok = in.identifier()
-	}
-	if ok && in.peek() == (token{signToken, "("}) {
-		r.parents, ok = in.identifiers()
-		ok = ok && len(r.parents) == len(r.columns)
-	}
-	return in, ok
-}
-
-// Reference is what a foreign key refers to.
-type Reference struct {
-	Columns       []string
-	Schema, Table string   // the schema is "" if it is the same as that of the table
-	Key           []string // none for the primary key
-}
-
-// ReferenceOf understands the definition of a foreign key as a server prints it, whatever it says beside the columns.
-func ReferenceOf(definition string) (Reference, bool) {
-	var r reference
-	_, ok := r.begin(definition)
-	return Reference{Columns: r.columns, Schema: r.schema, Table: r.table, Key: r.parents}, ok
-}
-
 // action reads what becomes of rows.
 func action(in *reader) (string, bool) {
 	for i, words := range actions {
@@ -102,20 +69,20 @@ func action(in *reader) (string, bool) {
 
 // foreignKey translates a foreign key, or leaves it out.
 func (t *translation) foreignKey(c source.Constraint, named string) {
-	r, ok := referenceOf(c.Definition)
+	r, ok := referenceOf(c)
 	table, is := "", false
-	if ok && t.has(r.columns) {
+	if ok && t.has(r.Columns) {
 		table, is = t.parent(&r)
 	}
-	isMore := r.onUpdate == "SET DEFAULT" || r.onDelete == "SET DEFAULT" || r.parents == nil
+	isMore := r.onUpdate == "SET DEFAULT" || r.onDelete == "SET DEFAULT" || r.Key == nil
 	if !is || t.to.Family() == source.MySQL && isMore || t.clears(r) {
 		t.leave("%s", named)
 		return
 	}
-	made := source.Constraint{Kind: c.Kind, Columns: r.columns, Name: t.keyName(c, r)}
-	made.Definition = "FOREIGN KEY (" + quoted(t.to, r.columns) + ") REFERENCES " + table
-	if r.parents != nil {
-		made.Definition += " (" + quoted(t.to, r.parents) + ")"
+	made := source.Constraint{Kind: c.Kind, Columns: r.Columns, Name: t.keyName(c, r)}
+	made.Definition = "FOREIGN KEY (" + quoted(t.to, r.Columns) + ") REFERENCES " + table
+	if r.Key != nil {
+		made.Definition += " (" + quoted(t.to, r.Key) + ")"
 	}
 	if r.onDelete != "" {
 		made.Definition += " ON DELETE " + r.onDelete
@@ -136,21 +103,21 @@ func (t *translation) foreignKey(c source.Constraint, named string) {
 // parent returns the table that a foreign key refers to, as SQL, or false if it cannot: the table is another one or is
 // not made, or has no such key there, or one of other types.
 func (t *translation) parent(r *reference) (string, bool) {
-	schema := cmp.Or(r.schema, t.from.Schema)
-	name := r.table
+	schema := cmp.Or(r.Schema, t.from.Schema)
+	name := r.Table
 	if t.related == nil {
 		if schema != t.from.Schema {
 			return "", false
 		}
 	} else {
-		of, is := t.related[sink.TableName{Schema: schema, Name: r.table}]
+		of, is := t.related[sink.TableName{Schema: schema, Name: r.Table}]
 		if !is || !t.fits(r, of.Definition) {
 			return "", false
 		}
 		name = TableName(of.Definition, of.Name)
 	}
 	if t.to == source.PostgreSQL {
-		if schema, table, is := strings.Cut(name, "."); is && name != r.table {
+		if schema, table, is := strings.Cut(name, "."); is && name != r.Table {
 			return quote(t.to, schema) + "." + quote(t.to, table), true
 		}
 		if t.result.Schema != "" {
@@ -163,15 +130,15 @@ func (t *translation) parent(r *reference) (string, bool) {
 // fits reports whether the columns that a foreign key refers to are a key of their table, and have the types of its own
 // columns. It puts them into the order of that key, which MySQL wants.
 func (t *translation) fits(r *reference, parent *source.Definition) bool {
-	if r.parents == nil {
-		r.parents = parent.PrimaryKey()
+	if r.Key == nil {
+		r.Key = parent.PrimaryKey()
 	}
-	if len(r.parents) != len(r.columns) {
+	if len(r.Key) != len(r.Columns) {
 		return false
 	}
 	own, types, collations := map[string]string{}, map[string]string{}, map[string]string{}
-	for i, name := range r.parents {
-		own[name] = r.columns[i]
+	for i, name := range r.Key {
+		own[name] = r.Columns[i]
 	}
 	for _, column := range parent.Columns {
 		types[column.Name], _ = t.typeOf(column)
@@ -182,7 +149,7 @@ func (t *translation) fits(r *reference, parent *source.Definition) bool {
 	}
 	for _, key := range parent.Constraints {
 		isKey := key.Kind == source.PrimaryKey || key.Kind == source.Unique
-		if !isKey || len(key.Columns) != len(r.parents) {
+		if !isKey || len(key.Columns) != len(r.Key) {
 			continue
 		}
 		same := func(name string) bool {
@@ -191,9 +158,9 @@ func (t *translation) fits(r *reference, parent *source.Definition) bool {
 			return column != nil && isCompared && t.comparable(column, types[name])
 		}
 		if !slices.ContainsFunc(key.Columns, func(name string) bool { return !same(name) }) {
-			r.parents, r.columns = key.Columns, nil
+			r.Key, r.Columns = key.Columns, nil
 			for _, name := range key.Columns {
-				r.columns = append(r.columns, own[name])
+				r.Columns = append(r.Columns, own[name])
 			}
 			return true
 		}
@@ -212,14 +179,14 @@ func isNumberedUnsigned(c source.ColumnDefinition) bool {
 func (t *translation) narrowed() map[string]bool {
 	narrow := map[string]bool{}
 	for _, c := range t.from.Constraints {
-		r, ok := referenceOf(c.Definition)
-		of, is := t.related[sink.TableName{Schema: cmp.Or(r.schema, t.from.Schema), Name: r.table}]
-		if c.Kind != source.ForeignKey || !ok || !is {
+		r, ok := referenceOf(c)
+		of, is := t.related[sink.TableName{Schema: cmp.Or(r.Schema, t.from.Schema), Name: r.Table}]
+		if !ok || !is {
 			continue
 		}
 		for _, column := range of.Definition.Columns {
-			if i := slices.Index(r.parents, column.Name); i >= 0 && isNumberedUnsigned(column) {
-				narrow[r.columns[i]] = true
+			if i := slices.Index(r.Key, column.Name); i >= 0 && isNumberedUnsigned(column) {
+				narrow[r.Columns[i]] = true
 			}
 		}
 	}
@@ -244,7 +211,7 @@ func (t *translation) comparable(column *source.ColumnDefinition, parent string)
 // clears reports whether a foreign key would set a column to NULL that cannot be, which MySQL refuses.
 func (t *translation) clears(r reference) bool {
 	isNull := r.onUpdate == "SET NULL" || r.onDelete == "SET NULL"
-	return t.to.Family() == source.MySQL && isNull && slices.ContainsFunc(r.columns, func(name string) bool {
+	return t.to.Family() == source.MySQL && isNull && slices.ContainsFunc(r.Columns, func(name string) bool {
 		return t.find(name).NotNull
 	})
 }
@@ -275,7 +242,7 @@ func (t *translation) keyName(c source.Constraint, r reference) string {
 		if i > 1 {
 			end += strconv.Itoa(i)
 		}
-		stem := t.result.Name + "_" + strings.Join(r.columns, "_")
+		stem := t.result.Name + "_" + strings.Join(r.Columns, "_")
 		for unnameable(t.to, stem+end) != "" && stem != "" {
 			_, size := utf8.DecodeLastRuneInString(stem)
 			stem = stem[:len(stem)-size]

@@ -34,7 +34,7 @@ var tokenStart = lazyregexp.New("^[" + spaces + "]*(?:" +
 	`("(?:[^"]|"")*"|` + "`(?:[^`]|``)*`)|" +
 	`'((?:[^'\\]|'')*)'|` +
 	`([0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|` +
-	`(<>|<=|>=|!=|::|\|\||[-+*=<>(),.\[\]]))`)
+	`(<>|<@|<=|>=|!=|::|\|\||[-+*=<>(),.\[\]]))`)
 
 // scan cuts SQL, as a server prints it, into tokens. It returns false if there is anything else in it.
 func scan(sql string) (tokens []token, ok bool) {
@@ -95,22 +95,4 @@ func (r *reader) takes(values ...string) bool {
 	}
 	r.tokens = r.tokens[len(values):]
 	return true
-}
-
-// identifier reads a name, with quotes or without.
-func (r *reader) identifier() (string, bool) {
-	t := r.next()
-	return t.value, t.kind == nameToken || t.kind == wordToken
-}
-
-// identifiers reads a list of names in parentheses.
-func (r *reader) identifiers() (names []string, ok bool) {
-	for mark := "("; r.takes(mark); mark = "," {
-		one, ok := r.identifier()
-		if !ok {
-			return nil, false
-		}
-		names = append(names, one)
-	}
-	return names, r.takes(")")
 }

@@ -163,7 +163,11 @@ func (t *translation) literal(c source.ColumnDefinition) (literal, bool) {
 	if len(c.Values) > 0 && parts != nil && parts[2] == "::"+c.Type {
 		return literal{textual, strings.ReplaceAll(parts[1], "''", "'")}, true
 	}
-	return literalOf(t.from.Dialect, c.Default)
+	found, is := literalOf(t.from.Dialect, c.Default)
+	if t.to.Family() == source.MySQL && strings.HasSuffix(c.Type, " with time zone") {
+		found.value = strings.TrimSuffix(found.value, "+00") // as all times are in MySQL
+	}
+	return found, is
 }
 
 // literalOf understands a default. PostgreSQL prints the type of a literal behind it.

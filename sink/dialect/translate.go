@@ -117,6 +117,9 @@ func (t *translation) column(c source.ColumnDefinition) error {
 	if !found {
 		return &TypeError{Table: t.from.Name, Column: c.Name, Type: c.Type, To: t.to}
 	}
+	if t.wasInstant(c) {
+		name = "timestamp(6)"
+	}
 	if characters := t.short[c.Name]; characters > 0 && c.As == "" {
 		name = fmt.Sprintf("varchar(%d)", characters)
 	}

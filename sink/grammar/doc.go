@@ -7,7 +7,7 @@
 //
 //   - whole numbers, and decimal numbers with an exponent at most, whose value a FLOAT or DOUBLE prints again, and with
 //     no more digits after the point than the column has. They have neither white space nor zeros or a plus sign before
-//     their digits: those may be identifiers
+//     their digits: those may be identifiers. A floating-point zero has a minus sign only where the column keeps it
 //   - dates of year, month and day; times of hours, minutes and seconds, with no more digits of a second than the
 //     column has; both, with an offset from UTC where the column has one, and otherwise at most with that of UTC;
 //     intervals as PostgreSQL prints them, and of ISO 8601, with no smaller units than the column has

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -54,7 +55,7 @@ func (m moment) grammar() Grammar {
 			return notClock
 		case !m.clock && !zero:
 			return hasClock
-		case m.clock && !m.offset && offset:
+		case !m.offset && offset:
 			return hasOffset
 		case m.clock && digits > m.places:
 			return fmt.Sprintf("the column keeps %d digits of fractions of a second", m.places)
@@ -187,4 +188,20 @@ func IsZeroDate(text []byte) bool {
 		return false
 	}
 	return (string(text[5:7]) == "00" || string(text[8:10]) == "00") && (r.ended() || r.oneOf(" T"))
+}
+
+// distant matches dates and times of years before Christ, or of more than four digits, as PostgreSQL prints them.
+var distant = lazyregexp.New(`^(?:[0-9]{4}|[1-9][0-9]{4,6})-[0-9]{2}-[0-9]{2}` +
+	`(?: [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]*[1-9])?(?:\+00)?)?(?: BC)?$`)
+
+// ofYears is a grammar for texts of any program. Those of distant years are only the same if they are printed alike.
+func (g Grammar) ofYears() Grammar {
+	return func(kind source.Kind, value []byte) string {
+		reason := g(kind, value)
+		const year = 4
+		if reason != "" || digits(value) <= year && !bytes.HasSuffix(value, []byte("BC")) || distant.Match(value) {
+			return reason
+		}
+		return notDate
+	}
 }

@@ -28,7 +28,7 @@ func MySQL(name string) Grammar {
 		}
 		return exact(scale)
 	case "float", "double":
-		float := binary(map[string]int{"float": 32, "double": 64}[word])
+		float := binary(map[string]int{"float": 32, "double": 64}[word]).withoutSign()
 		if len(modifiers) < 2 {
 			return float
 		}

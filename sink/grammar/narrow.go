@@ -11,20 +11,28 @@ import (
 
 // Narrow returns what is left of the grammar of a column of a type, if the type of the source's column guarantees the
 // rest: nil if the column keeps every value that the source can have. It refuses the same values as the grammar, except
-// for zeros before the digits of numbers, which then are numbers for certain.
+// for zeros before the digits of numbers, which then are numbers for certain, and a zero with a sign, which no number
+// has but a floating-point one.
 //
 // The values of SQLite are of any type, whatever their column, so they guarantee nothing.
 func Narrow(g Grammar, to source.Dialect, name string, from sink.Origin) Grammar {
-	if g == nil || from.Dialect == "" || from.Dialect == source.SQLite {
+	if g == nil || from.Dialect == "" {
 		return g
 	}
+	given, wanted := classOf(from.Dialect, from.Type), classOf(to, name)
+	isNumber := wanted.family == integer || wanted.family == decimalNumber
+	if isNumber && (given.family == floating || from.Dialect == source.SQLite) {
+		return g.withoutSign()
+	}
+	if from.Dialect == source.SQLite && (wanted.family == day || wanted.family == dayAndTime) {
+		return g.ofYears()
+	}
 	same := to.Family() == from.Dialect.Family() && to != source.SQLite
-	if same && strings.EqualFold(name, from.Type) && name != moneyType {
+	if same && strings.EqualFold(name, from.Type) && name != moneyType && !dropsSign(to, name) {
 		return nil
 	}
-	given, wanted := classOf(from.Dialect, from.Type), classOf(to, name)
 	guaranteed := guarantees[wanted.family][given.family]
-	if guaranteed == nil || !guaranteed(given, wanted) {
+	if from.Dialect == source.SQLite || guaranteed == nil || !guaranteed(given, wanted) {
 		return g
 	}
 	isOrdinary := ordinary[from.Dialect.Family()][given.family]
@@ -37,6 +45,12 @@ func Narrow(g Grammar, to source.Dialect, name string, from sink.Origin) Grammar
 		}
 		return g(kind, value)
 	}
+}
+
+// dropsSign reports whether a column of a type has floating-point numbers, but no zero with a sign: MySQL reads none.
+func dropsSign(to source.Dialect, name string) bool {
+	lower := strings.ToLower(name)
+	return to.Family() == source.MySQL && (strings.HasPrefix(lower, "float") || strings.HasPrefix(lower, "double"))
 }
 
 // moneyType has amounts whose text depends on a setting.

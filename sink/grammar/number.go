@@ -14,6 +14,7 @@ const (
 	notNumber = "the column takes numbers, without white space"
 	padded    = "the column would drop the zeros or the sign before the digits"
 	rounded   = "the column would round the number"
+	unsigned  = "the column would drop the sign of the zero"
 )
 
 // decimal is a number as text: a sign, digits, a point and an exponent.
@@ -187,4 +188,22 @@ func (d *decimal) keptByFloat(value []byte, bits int) bool {
 		return true // as most databases print it, which takes no comparison of digits
 	}
 	return SameNumber(strconv.AppendFloat(text[:0], number, 'e', -1, bits), value)
+}
+
+// zero is the number without its sign, with which SameNumber compares it.
+var zero = []byte("0")
+
+// IsSignedZero reports whether a number is a zero with a minus sign, which some floating-point numbers are.
+func IsSignedZero(value []byte) bool {
+	return len(value) > 1 && value[0] == '-' && (value[1] == '0' || value[1] == '.') && SameNumber(value, zero)
+}
+
+// withoutSign is a grammar for columns that have no zero with a sign.
+func (g Grammar) withoutSign() Grammar {
+	return func(kind source.Kind, value []byte) string {
+		if reason := g(kind, value); reason != "" || kind == source.Bytes || !IsSignedZero(value) {
+			return reason
+		}
+		return unsigned
+	}
 }

@@ -55,6 +55,9 @@ func (d *Database) ConnString(name string) string {
 	return "host=" + d.home + " user=postgres dbname=" + name
 }
 
+// Socket is where clients of a MariaDB server connect to.
+func (d *Database) Socket() string { return filepath.Join(d.home, "socket") }
+
 // newDatabase makes the directory of a server, in which it runs install.
 func (s *Session) newDatabase(name string, install func(home string) *exec.Cmd) (*Database, error) {
 	home, err := os.MkdirTemp(s.Dir, name)

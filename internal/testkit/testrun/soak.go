@@ -41,7 +41,7 @@ var soakSlices = []slice{
 		name: "random", packages: []string{
 			"./export", "./load", "./mysql/internal/fill", "./postgres/internal/fill", "./sqlite/internal/fill",
 		},
-		tests: "^Test(PostgresRandom|SQLiteRandom|RandomTables|Sink)$",
+		tests: "^Test(PostgresRandom|SQLiteRandom|RandomTables|RandomAcross|Sink)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
 	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},

@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -54,17 +55,19 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	if named.Name = name; isOwn(d) {
 		named.Name = d.Name // in its statement
 	}
-	if p.Create, p.omitted, err = dialect.Translate(&named, db.dialect(), p.Related); err != nil {
+	p.target = catalog.Table{Database: db.conn.Database, Name: name, Base: true}
+	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
+		p.target.Database, p.target.Name = schema, table
+	}
+	f := p.Filling
+	f.Create = &named
+	if p.Create, p.omitted, err = db.translate(ctx, p.target.Database, f); err != nil {
 		return err
 	}
 	if p.Create, err = retyped(p.Create); err != nil {
 		return err
 	}
 	p.later = sink.Later(p.Create)
-	p.target = catalog.Table{Database: db.conn.Database, Name: name, Base: true}
-	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
-		p.target.Database, p.target.Name = schema, table
-	}
 	if p.target.Database == "" {
 		return fmt.Errorf("mysql: table %q is to be made, but no database is opened", name)
 	}
@@ -93,11 +96,30 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	return err
 }
 
+// translate returns the definition of a table that is made in a database, without the keys that refer to no table, and
+// what it lacks.
+func (db *DB) translate(ctx context.Context, database string, f sink.Filling) (*source.Definition, []string, error) {
+	if !isOwn(f.Create) {
+		return dialect.Translate(f.Create, db.dialect(), f.Related)
+	}
+	d, err := f.WithoutMissing(func(schema, table string) (bool, error) {
+		_, is, err := catalog.Lookup(ctx, db.conn, catalog.Table{Database: cmp.Or(schema, database), Name: table}.SQL())
+		if err != nil {
+			err = db.failed(ctx, "looking for the table "+catalog.Quote(table), err)
+		}
+		return is, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, d.Lacks, nil
+}
+
 // drawn matches a default that draws from a sequence, which MariaDB names with its database.
 var drawn = lazyregexp.New("^[^']*\\b(?:next|last|set)val\\(`")
 
-// withoutSequences leaves out the defaults that draw from sequences. Sequences are not made with a table, and those of
-// the database where it comes from must not be drawn from here.
+// withoutSequences leaves out the defaults that draw from sequences that are not provided. Sequences are not made with
+// a table, and those of the database where it comes from must not be drawn from here.
 func (p *plan) withoutSequences() (left []string, err error) {
 	d := *p.Create
 	d.Columns = slices.Clone(d.Columns)
@@ -111,9 +133,14 @@ func (p *plan) withoutSequences() (left []string, err error) {
 			return nil, fmt.Errorf("mysql: the default of column %q is not in the statement that makes %s", c.Name,
 				p.target)
 		}
-		d.Create = before + "\n  " + catalog.Quote(c.Name) + " " + strings.Replace(line, clause, "", 1)
-		d.Columns[i].Default = ""
-		left = append(left, fmt.Sprintf("the default %s of column %q", c.Default, c.Name))
+		here, provided := p.drawsFromProvided(c.Default)
+		clauseHere := " DEFAULT " + here
+		if !provided {
+			clauseHere = ""
+			left = append(left, fmt.Sprintf("the default %s of column %q", c.Default, c.Name))
+		}
+		d.Create = before + "\n  " + catalog.Quote(c.Name) + " " + strings.Replace(line, clause, clauseHere, 1)
+		d.Columns[i].Default = here
 	}
 	p.Create = &d
 	return left, nil
@@ -123,8 +150,13 @@ func (p *plan) withoutSequences() (left []string, err error) {
 func (db *DB) fillExisting(ctx context.Context, p *plan) error {
 	f := p.Filling
 	p.Create = nil
-	if made, _, err := dialect.Translate(f.Create, db.dialect(), f.Related); err == nil {
+	switch made, lacks, err := db.translate(ctx, p.target.Database, f); {
+	case err == nil && isOwn(f.Create):
+		p.later, p.omitted = sink.Later(made), lacks[len(f.Create.Lacks):] // keys that Finish does not add
+	case err == nil:
 		p.later = sink.Later(made)
+	case isOwn(f.Create):
+		return err
 	}
 	if err := db.readLedger(ctx, p); err != nil {
 		return err
@@ -240,16 +272,19 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	if len(sink.Later(f.Create)) == 0 {
 		return nil
 	}
-	d, _, err := dialect.Translate(f.Create, db.dialect(), f.Related)
-	if err != nil {
-		return nil // it was filled as it was there, and gets no keys
-	}
 	if err := db.ready(ctx, f); err != nil {
 		return err
 	}
 	t, err := db.find(ctx, db.newName(f.Create, name))
 	if err != nil {
 		return err
+	}
+	d, _, err := db.translate(ctx, t.Database, f)
+	if err != nil && isOwn(f.Create) {
+		return err
+	}
+	if err != nil {
+		return nil // it was filled as it was there, and gets no keys
 	}
 	found, err := db.conn.Query(ctx, 2, `SELECT CONSTRAINT_NAME, COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND REFERENCED_TABLE_NAME IS NOT NULL ORDER BY ORDINAL_POSITION`,

@@ -2,10 +2,12 @@ package fill
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"culvert/internal/lazyregexp"
 	"culvert/mysql/internal/wire"
@@ -117,6 +119,34 @@ func (l *loader) columnOf(c complaint) int {
 	return slices.IndexFunc(l.t.columns, func(c column) bool { return c.Name == name })
 }
 
+// isOfJSON reports whether a constraint is the check of a column of JSON.
+func (l *loader) isOfJSON(constraint string) bool {
+	return slices.ContainsFunc(l.t.columns, func(c column) bool {
+		return c.JSON && (constraint == c.Name || strings.HasSuffix(constraint, "."+c.Name))
+	})
+}
+
+// brokenJSON returns the place of the column whose value the check of a column of JSON refuses, which the server does
+// not name, or -1.
+func (l *loader) brokenJSON(row int64, piece []byte) int {
+	only, several := -1, false
+	for i, c := range l.t.columns {
+		if !c.JSON {
+			continue
+		}
+		if row > 0 && piece != nil {
+			if value := l.w.valueOf(piece, row, i); value != "" && !json.Valid([]byte(value)) {
+				return i
+			}
+		}
+		only, several = i, only >= 0
+	}
+	if several {
+		return -1
+	}
+	return only
+}
+
 // rowError returns the error of a row of the rows that are in conflict, or of the piece that was sent.
 func (l *loader) rowError(c complaint, piece []byte, before int64) error {
 	row := &sink.RowError{Table: l.t.target.SQL(), Code: c.code, Dangling: c.code == codeNoParent}
@@ -127,7 +157,11 @@ func (l *loader) rowError(c complaint, piece []byte, before int64) error {
 	message = atRow.ReplaceAllString(message, "") // of the piece, which nobody knows
 	row.Err = errors.New(message)
 	row.Constraint = match(message, brokenKey, brokenCheck, brokenCheck8)
-	if i := l.columnOf(c); i >= 0 {
+	i := l.columnOf(c)
+	if i < 0 && (strings.Contains(message, "to function 'json_valid'") || l.isOfJSON(row.Constraint)) {
+		i = l.brokenJSON(c.row, piece)
+	}
+	if i >= 0 {
 		row.Column = l.t.columns[i].Name
 		if c.row > 0 && piece != nil && !l.t.Redact {
 			row.Value = sink.Shorten(l.w.valueOf(piece, c.row, i))

@@ -49,6 +49,8 @@ func newLoader(t *table) *loader {
 		c := &columns[i]
 		if c.grammar = grammar.Narrow(c.grammar, source.MySQL, c.Type, t.Origin(i)); t.Converts(c.Name) {
 			c.grammar = nil
+		} else if from := t.Origin(i); c.class == octets && from.Dialect == source.SQLite && isBlob(from.Type) {
+			c.grammar = binary(c.grammar)
 		}
 	}
 	l := &loader{t: t, w: writer{columns: columns, lists: !t.db.infile}, into: t.target.SQL(), size: pieceSize}

@@ -46,7 +46,7 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	}
 	made := sink.Plan{
 		Table: p.target.SQL(), Columns: p.sourceColumns(), Exists: p.Create == nil, Rows: p.rows, Loaders: 1,
-		Object: db.conn.Server + "\x00" + p.target.Database + "\x00" + p.target.Name,
+		Object: db.conn.Server + "\x00" + db.folded(p.target.Database) + "\x00" + db.folded(p.target.Name),
 		Steps:  db.steps(p), Omitted: p.omitted, Later: p.later,
 	}
 	if f.Loaders > 1 {
@@ -56,6 +56,14 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 		made.Refers, made.Referred, err = db.links(ctx, p.target)
 	}
 	return made, err
+}
+
+// folded returns a name in lower case if the server compares names so.
+func (db *DB) folded(name string) string {
+	if db.conn.FoldCase {
+		return strings.ToLower(name)
+	}
+	return name
 }
 
 // steps are the statements that change the database.

@@ -77,7 +77,8 @@ func TestRefusedValues(t *testing.T) {
 		{"a int, b timestamp not null default now()", []string{"1 2026-01-01", "2 -"}, sink.RowError{
 			Row: 2, Column: "b", Code: "1366",
 		}},
-		{"a int, b json", []string{"1 {}", "2 {"}, sink.RowError{Row: 2}},
+		{"a int, b json", []string{"1 {}", "2 {"}, sink.RowError{Row: 2, Column: "b", Value: "{"}},
+		{"a json, b json", []string{"1 {}", "2 -", "3 {"}, sink.RowError{Row: 3, Column: "b", Value: "{"}},
 		{"a int, b point", []string{"1 xxxx"}, sink.RowError{Code: "1416"}},
 		{"a int primary key, b int", []string{"1 1", "2 2", "1 3"}, sink.RowError{
 			Row: 3, Constraint: "PRIMARY", Code: "1062",

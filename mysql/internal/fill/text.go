@@ -103,6 +103,22 @@ func (w *writer) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error)
 	return append(dst, '\n'), nil
 }
 
+// binary is a grammar of binary data that takes nothing else which SQLite has in such columns.
+func binary(g grammar.Grammar) grammar.Grammar {
+	return func(kind source.Kind, value []byte) string {
+		if kind != source.Bytes {
+			return "the column takes binary data, and this is a text or a number"
+		}
+		if g == nil {
+			return ""
+		}
+		return g(kind, value)
+	}
+}
+
+// isBlob reports whether a type of SQLite has binary data.
+func isBlob(name string) bool { return name != "" && typename.AffinityOf(name) == typename.Blob }
+
 // valueError is the error of a value that is not sent to the server.
 type valueError struct {
 	column *column

@@ -226,10 +226,8 @@ func (r *rows) confirm() error {
 	if r.exact > 0 && r.received != r.exact {
 		return &source.CountError{Received: r.received, Confirmed: r.exact}
 	}
-	if r.counted {
-		if err := r.compareCount(); err != nil {
-			return err
-		}
+	if err := r.checkResult(); err != nil {
+		return err
 	}
 	if err := r.checkDoubtful(); err != nil {
 		return err
@@ -242,9 +240,10 @@ func (r *rows) confirm() error {
 	return io.EOF
 }
 
-// compareCount asks the server for the number of rows.
-func (r *rows) compareCount() error {
-	found, err := r.session.Query(r.ctx, 1, "SELECT FOUND_ROWS()")
+// checkResult asks the server for the number of rows, and for warnings. A statement without tables leaves both as they
+// are.
+func (r *rows) checkResult() error {
+	found, err := r.session.Query(r.ctx, 2, "SELECT FOUND_ROWS(), @@warning_count")
 	if err != nil {
 		return err
 	}
@@ -255,7 +254,12 @@ func (r *rows) compareCount() error {
 	switch {
 	case err != nil:
 		return wire.ErrAnswer
-	case confirmed != r.received:
+	case found[0][1] != "0":
+		if err := r.session.Warned(r.ctx); err != nil {
+			return err
+		}
+	}
+	if r.counted && confirmed != r.received {
 		return &source.CountError{Received: r.received, Confirmed: confirmed}
 	}
 	return nil

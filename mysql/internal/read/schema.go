@@ -44,6 +44,11 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (*source.S
 	if err := s.inPlainMode(ctx, func() error { return r.read(listed, config.Without) }); err != nil {
 		return nil, s.Explain(ctx, "reading the schema", err)
 	}
+	if config.ForTables && s.IsMariaDB {
+		if err := db.addForTables(ctx, r.schema, listed); err != nil {
+			return nil, err
+		}
+	}
 	return r.schema, nil
 }
 
@@ -132,33 +137,47 @@ func (r *schemaReading) show(object string, columns int, sql string) ([]string, 
 	return found[0], nil
 }
 
-// addSequences adds the sequences of MariaDB and their positions. Numbers that the server has in its cache are lost, as
-// when it restarts.
+// addSequences adds the sequences of MariaDB and their positions.
 func (r *schemaReading) addSequences(names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	drawn, err := r.draws(nil)
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
-		object, sql := fmt.Sprintf("the sequence %q", name), catalog.Table{Database: r.Database, Name: name}.SQL()
-		made, err := r.show(object, 2, "SHOW CREATE SEQUENCE "+sql)
+		t := catalog.Table{Database: r.Database, Name: name}
+		made, position, err := r.sequence(t)
 		if err != nil {
 			return err
 		}
-		if made == nil {
+		if made == "" {
 			continue
 		}
-		at, err := r.show(object, 2, "SELECT next_not_cached_value, cycle_count FROM "+sql)
-		if err != nil {
-			return err
-		}
-		if at == nil {
-			continue
-		}
-		position := fmt.Sprintf("DO SETVAL(%s, %s, 0, %s)", catalog.Quote(name), at[0], at[1])
-		for _, statement := range []source.Statement{{SQL: made[1]}, {After: true, SQL: position}} {
+		after := source.Statement{After: true, SQL: position, Tells: r.tells(t, drawn)}
+		for _, statement := range []source.Statement{{SQL: made}, after} {
 			if err := r.add(statement); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// sequence returns the statements that make a sequence and set its position, or nothing if the user may not see it.
+// Numbers that the server has in its cache are lost, as when it restarts.
+func (r *schemaReading) sequence(t catalog.Table) (made, position string, err error) {
+	object := fmt.Sprintf("the sequence %q", t.Name)
+	shown, err := r.show(object, 2, "SHOW CREATE SEQUENCE "+t.SQL())
+	if err != nil || shown == nil {
+		return "", "", err
+	}
+	at, err := r.show(object, 2, "SELECT next_not_cached_value, cycle_count FROM "+t.SQL())
+	if err != nil || at == nil {
+		return "", "", err
+	}
+	return shown[1], fmt.Sprintf("DO SETVAL(%s, %s, 0, %s)", catalog.Quote(t.Name), at[0], at[1]), nil
 }
 
 // addDefaults adds the defaults that draw from sequences of the database. Tables are made without them, since the
@@ -189,7 +208,7 @@ func (r *schemaReading) addDefaults(tables []string) error {
 
 var (
 	drawn          = lazyregexp.New("^[^']*\\b(?:next|last|set)val\\(`")
-	nextOfSequence = lazyregexp.New("^\\(?nextval\\(`(?:[^`]|``)+`\\)\\)?$")
+	nextOfSequence = lazyregexp.New("^\\(?nextval\\((`(?:[^`]|``)+`)\\)\\)?$")
 )
 
 // settings are what a statement was made with, and means something else without: how its text is read, the character

@@ -54,10 +54,14 @@ func TestSchemaLacks(t *testing.T) {
 	if !slices.Equal(s.Lacks, want) {
 		t.Errorf("the schema lacks %q,\nwant %q", s.Lacks, want)
 	}
+	drawn := source.ColumnName{Table: source.TableName{Schema: database.Name, Name: "n"}, Column: "a"}
 	if statements := []source.Statement{
 		{SQL: "CREATE SEQUENCE `s` start with 1 minvalue 1 maxvalue 9223372036854775806 increment by 1 " +
 			"cache 1000 nocycle ENGINE=InnoDB"},
-		{After: true, SQL: "DO SETVAL(`s`, 1, 0, 0)"},
+		{
+			After: true, SQL: "DO SETVAL(`s`, 1, 0, 0)",
+			Tells: &source.Numbering{Sequence: `"s"`, Columns: []source.ColumnName{drawn}},
+		},
 	}; !reflect.DeepEqual(s.Statements, statements) {
 		t.Errorf("the schema has %+v", s.Statements)
 	}

@@ -3,6 +3,7 @@ package read_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -155,4 +156,35 @@ func TestNotReadAtAll(t *testing.T) {
 		t.Errorf("the server was sent %s KILLs before, and %s after", before, after)
 	}
 	expectRows(t, table(t, db, "t"), 300_000)
+}
+
+// TestWarnedResult refuses values of which MariaDB only warns that they are cut or missing. It does not even warn of a
+// wrong pattern of REGEXP in a row, which finds NULL.
+func TestWarnedResult(t *testing.T) {
+	db, _ := openNew(t, selectSQL)
+	const cut, missing = "GROUP_CONCAT(REPEAT('x', 2000000))", "REPEAT(id, 1 << 40)"
+	end := func(rows source.Rows, err error) error {
+		var b source.Batch
+		for err == nil {
+			err = rows.Next(&b)
+		}
+		return err
+	}
+	for _, value := range []string{cut, missing} {
+		err := end(db.Query(t.Context(), "SELECT "+value+" FROM t"))
+		if err == io.EOF || !strings.Contains(err.Error(), "query") {
+			t.Errorf("the query of %s: %v", value, err)
+		}
+	}
+	for _, name := range []string{"t", "v"} {
+		err := end(db.Select(t.Context(), name, source.Selection{Where: missing + " IS NULL"}))
+		if err == io.EOF || !strings.Contains(err.Error(), name) {
+			t.Errorf("a condition about %s: %v", name, err)
+		}
+	}
+	for _, where := range []string{"`Title` = 0", "1 / 0 IS NULL"} { // which warn of what is meant so
+		if err := end(db.Select(t.Context(), "t", source.Selection{Where: where})); err != io.EOF {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
 }

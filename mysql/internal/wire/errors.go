@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 
 	gomysql "github.com/go-sql-driver/mysql"
 
@@ -137,3 +138,22 @@ func IgnoreRefusal(err error) error {
 // ER_CLIENT_INTERACTION_TIMEOUT, in the error references of MySQL ("Server Error Message Reference") and MariaDB
 // ("MariaDB Error Code Reference").
 var endsSession = []uint16{1040, 1053, 1152, 1184, 1927, 3169, 4031}
+
+// wrong are the warnings of a value that is not what a statement asks for: ER_CUT_VALUE_GROUP_CONCAT, and
+// ER_WARN_ALLOWED_PACKET_OVERFLOWED, after which a value is NULL.
+var wrong = []string{"1260", "1301"}
+
+// Warned returns the first of these warnings of the last statement as the error that it should be, or nil. The server
+// keeps the first 64 warnings, or as many as max_error_count says.
+func (c *Conn) Warned(ctx context.Context) error {
+	found, err := c.Query(ctx, 3, "SHOW WARNINGS")
+	if err != nil {
+		return err
+	}
+	for _, row := range found {
+		if number, err := strconv.ParseUint(row[1], 10, 16); err == nil && slices.Contains(wrong, row[1]) {
+			return &gomysql.MySQLError{Number: uint16(number), Message: row[2]}
+		}
+	}
+	return nil
+}

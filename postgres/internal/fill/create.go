@@ -75,13 +75,21 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 	if p.target, err = made(name, d); err != nil {
 		return err
 	}
+	if isOwn {
+		if d, err = s.withoutMissing(ctx, p.Filling); err != nil {
+			return err
+		}
+	}
 	exists, err := s.knows(ctx, p.target.sql)
 	switch {
 	case err != nil:
 	case exists:
+		if isOwn {
+			p.omitted = d.Lacks[len(left):] // keys that Finish does not add
+		}
 		err = s.findExisting(ctx, p)
 	case isOwn:
-		p.omitted = left
+		p.omitted = d.Lacks
 		err = sink.CheckStatements(d)
 	default:
 		p.Create, p.omitted, err = d, left, untranslated
@@ -90,6 +98,13 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 		p.later = sink.Later(d)
 	}
 	return err
+}
+
+// withoutMissing returns the definition of a table of this system without the keys that refer to no table.
+func (s *session) withoutMissing(ctx context.Context, f sink.Filling) (*source.Definition, error) {
+	return f.WithoutMissing(func(schema, table string) (bool, error) {
+		return s.knows(ctx, quote(cmp.Or(schema, f.Create.Schema))+"."+quote(table))
+	})
 }
 
 // findExisting has a table that exists be filled in place of one that is to be made.
@@ -373,7 +388,13 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 		return err
 	}
 	defer db.session.rollback()
-	if d.Dialect != source.PostgreSQL {
+	if d.Dialect == source.PostgreSQL {
+		without, err := db.session.withoutMissing(ctx, f)
+		if err != nil {
+			return err
+		}
+		d = without
+	} else {
 		named, err := db.session.named(ctx, name, d)
 		if err != nil {
 			return err

@@ -2,7 +2,9 @@ package fill
 
 import (
 	"bytes"
+	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"culvert/sink"
 	"culvert/sink/grammar"
@@ -14,6 +16,13 @@ type fit struct {
 	table   string
 	redact  bool
 	columns []fitted // only those of which something is to be done, in order
+	texts   []named  // may have characters that PostgreSQL does not have
+}
+
+// named is a column by its name and its number.
+type named struct {
+	name  string
+	index int
 }
 
 // fitted is a column whose values are looked at.
@@ -26,6 +35,7 @@ type fitted struct {
 	octets   bool            // text may come for binary data
 	digits   bool            // and its hexadecimal digits
 	escapes  bool            // and escapes of it
+	binary   bool            // only binary data may come, not what else SQLite has in such columns
 }
 
 // infinity is how SQLite prints an infinite number.
@@ -49,13 +59,38 @@ func newFit(p *plan) fit {
 		if c.Type == "bytea" {
 			one.escapes = from.Dialect == ""
 			one.digits = from.Type == "" || isBinary(from.Type)
+			one.binary = from.Dialect == source.SQLite && isBinary(from.Type) && !converts
 			one.octets = (!isTyped || !isBinary(from.Type)) && (!one.escapes || !converts)
+		}
+		if mayHaveNUL(c.Type, from.Dialect) {
+			f.texts = append(f.texts, named{c.Name, i})
 		}
 		if one.grammar != nil || one.infinite || one.zeros || one.octets {
 			f.columns = append(f.columns, one)
 		}
 	}
 	return f
+}
+
+// mayHaveNUL reports whether a column of a type may get text with a NUL, or text that is not UTF-8, of which the server
+// does not name the column. What has a grammar has neither.
+func mayHaveNUL(name string, from source.Dialect) bool {
+	if from == source.PostgreSQL || name == "bytea" {
+		return false
+	}
+	isText := strings.HasPrefix(name, "character") || name == "name" || name == `"char"`
+	return isText || grammar.Postgres(name) == nil
+}
+
+// notText returns why a text cannot be one of PostgreSQL, or "".
+func notText(value []byte) string {
+	switch {
+	case bytes.IndexByte(value, 0) >= 0:
+		return "text of PostgreSQL has no NUL (0x00)"
+	case !utf8.Valid(value):
+		return "the text is not valid UTF-8"
+	}
+	return ""
 }
 
 // isBinary reports whether the values of a type of a source are binary data.
@@ -68,11 +103,17 @@ func isBinary(name string) bool {
 	return false
 }
 
+// notBinary is why a column of binary data does not take another value of SQLite.
+const notBinary = "the column takes binary data, and this is a text or a number"
+
 // notOctets is why a column of binary data does not take a text.
 const notOctets = `text with \ may be escapes of binary data, which is \x and hexadecimal digits`
 
-// codeInvalid is the SQLSTATE of a text that is none of a type.
-const codeInvalid = "22P02"
+// The SQLSTATE of a text that is none of a type, and of one with a character that the database lacks.
+const (
+	codeInvalid = "22P02"
+	codeNotText = "22021"
+)
 
 // apply returns the rows with the names of infinite numbers, NULL for zero dates where columns may change values, and
 // text as the binary data of its bytes in columns of such data: in the same batch, unless it has any. The error is that
@@ -89,6 +130,8 @@ func (f *fit) apply(b *source.Batch) (*source.Batch, error) {
 			}
 			reason := ""
 			switch {
+			case c.binary && kind != source.Bytes:
+				reason = notBinary
 			case c.infinite && isInfinite(kind, value), c.zeros && grammar.IsZeroDate(value),
 				c.octets && kind != source.Bytes && !c.isEscape(value):
 				moved = true
@@ -98,7 +141,20 @@ func (f *fit) apply(b *source.Batch) (*source.Batch, error) {
 				reason = c.grammar(kind, value)
 			}
 			if reason != "" {
-				err, end = f.refused(c, row, value, reason), row
+				err, end = f.refused(c.name, row, value, codeInvalid, reason), row
+			}
+		}
+	}
+	for _, c := range f.texts {
+		for row := range end {
+			kind, value := b.AnyValue(row, c.index)
+			if kind == source.Null || kind == source.Bytes {
+				continue
+			}
+			if reason := notText(value); reason != "" {
+				err = f.refused(c.name, row, value, codeNotText, reason)
+				end = row
+				break
 			}
 		}
 	}
@@ -114,9 +170,12 @@ func isInfinite(kind source.Kind, value []byte) bool {
 
 func (c *fitted) isEscape(value []byte) bool { return c.escapes && bytes.IndexByte(value, '\\') >= 0 }
 
-func (f *fit) refused(c *fitted, row int, value []byte, reason string) error {
+func (f *fit) refused(column string, row int, value []byte, code, reason string) error {
 	refused := &sink.RowError{
-		Table: f.table, Row: int64(row) + 1, Column: c.name, Code: codeInvalid, Err: sink.Changed(reason),
+		Table: f.table, Row: int64(row) + 1, Column: column, Code: code, Err: sink.Changed(reason),
+	}
+	if code == codeNotText {
+		refused.Err = errors.New(reason)
 	}
 	if !f.redact {
 		refused.Value = sink.Shorten(string(value[:min(len(value), 2*sink.MaxValue)]))

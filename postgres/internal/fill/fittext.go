@@ -11,6 +11,9 @@ import (
 // passes reports whether the columns keep all values of a text of CSV, so that it can be loaded as it is. It reads the
 // text as the server does, and gives up at anything unusual.
 func (f *fit) passes(text []byte) bool {
+	if len(f.texts) > 0 && notText(text) != "" {
+		return false
+	}
 	if len(f.columns) == 0 {
 		return true
 	}

@@ -30,21 +30,17 @@ var directories = []string{
 var versionLine = lazyregexp.New(`^pg_dump \(PostgreSQL\) (([0-9]+)[0-9.a-z]*)`)
 
 // find returns the oldest pg_dump that is not older than a server, since what a newer one prints may need a newer
-// server. Of equal ones it is the one in PATH.
+// server. Of equal ones it is the one in PATH, unless that is a wrapper.
 func find(ctx context.Context, server int) (*program, error) {
-	var paths []string
-	if path, err := exec.LookPath("pg_dump"); err == nil {
-		paths = append(paths, path)
-	}
-	for _, directory := range directories {
-		found, err := filepath.Glob(filepath.Join(directory, "pg_dump"))
-		if err != nil {
-			return nil, err // of the pattern
-		}
-		paths = append(paths, found...)
+	paths, wrapper, err := candidates()
+	if err != nil {
+		return nil, err
 	}
 	var best, old *program
 	for _, path := range paths {
+		if path == wrapper && best != nil {
+			break // it is the last
+		}
 		p, err := ask(ctx, path)
 		switch {
 		case ctx.Err() != nil:
@@ -70,6 +66,30 @@ func find(ctx context.Context, server int) (*program, error) {
 		}
 	}
 	return nil, &source.NoSchemaError{Reason: "the program pg_dump is not installed", Hint: hint}
+}
+
+// candidates returns all pg_dump of this system. If the one in PATH is the wrapper of Debian, it is the last: it runs
+// one of the others, and takes longer to begin than they take to dump a small schema.
+func candidates() (paths []string, wrapper string, err error) {
+	first, err := exec.LookPath("pg_dump")
+	if err == nil {
+		if target, err := filepath.EvalSymlinks(first); err == nil && filepath.Base(target) == "pg_wrapper" {
+			wrapper = first
+		} else {
+			paths = append(paths, first)
+		}
+	}
+	for _, directory := range directories {
+		found, err := filepath.Glob(filepath.Join(directory, "pg_dump"))
+		if err != nil {
+			return nil, "", err // of the pattern
+		}
+		paths = append(paths, found...)
+	}
+	if wrapper != "" {
+		paths = append(paths, wrapper)
+	}
+	return paths, wrapper, nil
 }
 
 // ask has a pg_dump say its version.

@@ -3,15 +3,10 @@ package read
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/postgres/internal/plantext"
 	"culvert/postgres/internal/sqltext"
-	"culvert/postgres/internal/wire"
-	"culvert/source"
 )
 
 // unchangedSQL finds tables of the family of a relation whose rows a statement would not return as they were when the
@@ -134,66 +129,3 @@ WHERE c.relkind IN ('r', 'p', 'm') AND NOT c.relispartition AND c.oid::int8 >= 1
 	}
 	return nil
 }
-
-// OutsideSnapshot returns foreign tables, tables with foreign children, and views that read such tables: their rows are
-// those of another server, or of a file, when they are read. What functions of views read is not known.
-func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, error) {
-	if err := db.begin(ctx); err != nil {
-		return nil, err
-	}
-	foreign, err := db.session.list(ctx, anyForeignSQL)
-	if err != nil || len(foreign) == 0 {
-		return nil, db.session.failed(ctx, "looking for foreign tables", err)
-	}
-	var outside []string
-	for _, name := range names {
-		if db.known.of(name) != nil {
-			continue // an ordinary table
-		}
-		r, err := db.session.findRelation(ctx, name)
-		if _, unknown := errors.AsType[*source.UnknownError](err); unknown {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if r.plain {
-			continue
-		}
-		read, err := db.session.list(ctx, readsSQL+`
-SELECT c.oid::text FROM reads JOIN pg_catalog.pg_class c USING (oid) WHERE c.relkind = 'f' LIMIT 1`, r.oid)
-		if err != nil {
-			return nil, db.session.failed(ctx, r.String(), err)
-		}
-		if len(read) > 0 {
-			outside = append(outside, name)
-		}
-	}
-	return outside, nil
-}
-
-// QueryOutsideSnapshot reports whether the plan of a query reads foreign tables. What its functions read is not known.
-func (db *DB) QueryOutsideSnapshot(ctx context.Context, sql string) (bool, error) {
-	if err := db.begin(ctx); err != nil {
-		return false, err
-	}
-	s := db.session
-	foreign, err := s.list(ctx, anyForeignSQL)
-	if err != nil || len(foreign) == 0 {
-		return false, s.failed(ctx, "looking for foreign tables", err)
-	}
-	results, err := s.probe(ctx, func(batch *pgconn.Batch) {
-		batch.ExecParams("EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON)\n"+sql, nil, nil, nil, nil)
-	})
-	if wire.IsRefusal(ctx, err) {
-		return false, nil // it is not valid, or has no plan
-	}
-	var plan any
-	if err == nil && (len(results) != 1 || !haveColumns(results[0].Rows, 1) || len(results[0].Rows) != 1 ||
-		json.Unmarshal(results[0].Rows[0][0], &plan) != nil) {
-		err = errAnswer
-	}
-	return plantext.ReadsForeign(plan), s.failed(ctx, "looking for foreign tables", err)
-}
-
-const anyForeignSQL = "SELECT oid::text FROM pg_catalog.pg_class WHERE relkind = 'f' LIMIT 1"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -89,37 +88,6 @@ func TestNewChild(t *testing.T) {
 	db, database := openNew(t, "CREATE TABLE t AS SELECT 1 AS id; CREATE TABLE other AS SELECT 2 AS id")
 	database.Exec(t, "ALTER TABLE other INHERIT t")
 	expectCSV(t, func() source.Rows { return table(t, db, "t") }, "id\n1\n")
-}
-
-// TestOutsideSnapshot has a foreign table read a file, which changes.
-func TestOutsideSnapshot(t *testing.T) {
-	db, _ := openNew(t, `CREATE TABLE t AS SELECT 1 AS id; CREATE VIEW v AS TABLE t;
-		CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw;
-		CREATE FOREIGN TABLE f (id text) SERVER files OPTIONS (filename '/dev/null');
-		CREATE VIEW seen AS TABLE f; CREATE VIEW over AS SELECT s.id FROM seen s JOIN t ON true;
-		CREATE TABLE parent (id text); ALTER FOREIGN TABLE f INHERIT parent`)
-	names := []string{"t", "v", "f", "seen", "over", "parent", "none"}
-	outside, err := source.OutsideSnapshot(t.Context(), db, names)
-	if want := []string{"f", "seen", "over", "parent"}; err != nil || !slices.Equal(outside, want) {
-		t.Errorf("outside the snapshot are %q, want %q: %v", outside, want, err)
-	}
-	for sql, want := range map[string]bool{
-		"TABLE v":                            false,
-		"SELECT 'f' FROM t WHERE id = 1":     false,
-		"SELECT * FROM t JOIN over USING ()": false, // it is not valid
-		"TABLE f;":                           true,
-		"SELECT count(*) FROM t, over":       true,
-		"SELECT (SELECT min(id) FROM seen)":  true,
-		"SHOW server_version":                false,
-		"SELECT 1; SELECT 2":                 false,
-
-		"WITH x AS MATERIALIZED (TABLE parent) SELECT 1 FROM x": true,
-	} {
-		if got, err := source.QueryOutsideSnapshot(t.Context(), db, sql); got != want || err != nil {
-			t.Errorf("%s: %v, %v", sql, got, err)
-		}
-		expectCSV(t, func() source.Rows { return query(t, db, "SELECT 1 AS n") }, "n\n1\n")
-	}
 }
 
 // TestNewPartition reads a table that has been given an empty partition, which takes no row away.

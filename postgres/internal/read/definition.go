@@ -181,9 +181,10 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'columns', (` + columnDefinitionsSQL + `),
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
-	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN (` + lacksSQL + `) END,
+	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN l.list END,
 	'sequences', s.list, 'readable', s.readable)
-FROM pg_catalog.pg_class c, LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
+FROM pg_catalog.pg_class c LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
+CROSS JOIN LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
 
 // commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
 // each of which takes five times as long to begin as this one to run.
@@ -202,6 +203,7 @@ const columnDefinitionsSQL = `
 			SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(o.collname)
 			FROM pg_catalog.pg_collation o JOIN pg_catalog.pg_namespace n ON n.oid = o.collnamespace
 			WHERE o.oid = a.attcollation) END,
+		'ignores', CASE WHEN a.attcollation <> t.typcollation THEN (` + ignoresSQL + `) END,
 		'values', CASE WHEN t.typtype = 'e' THEN (
 			SELECT pg_catalog.json_agg(e.enumlabel ORDER BY e.enumsortorder)
 			FROM pg_catalog.pg_enum e WHERE e.enumtypid = t.oid) END,
@@ -210,6 +212,18 @@ const columnDefinitionsSQL = `
 	FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 	LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef
 	WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped`
+
+// ignoresSQL returns what a collation of ICU ignores, if it does nothing else than that and the usual. The locale is in
+// another column in each of PostgreSQL 14, 15 and 17.
+const ignoresSQL = `
+	SELECT CASE
+		WHEN i.locale ~ '^(und|root|en(-[A-Z]{2})?)?(-u-ks-level2|@colStrength=secondary)$' THEN 'case'
+		WHEN i.locale ~ '^(und|root|en(-[A-Z]{2})?)?(-u-ks-level1|@colStrength=primary)$' THEN 'case and accents' END
+	FROM (
+		SELECT o.j ->> 'collprovider' AS provider, o.j ->> 'collisdeterministic' AS deterministic,
+			COALESCE(o.j ->> 'colllocale', o.j ->> 'colliculocale', o.j ->> 'collcollate') AS locale
+		FROM (SELECT pg_catalog.to_jsonb(k) AS j FROM pg_catalog.pg_collation k WHERE k.oid = a.attcollation) AS o
+	) AS i WHERE i.provider = 'i' AND i.deterministic = 'false'`
 
 // onUpdateSQL returns the clause of MySQL for which a trigger stands that package culvert/sink/dialect has made.
 const onUpdateSQL = `

@@ -68,6 +68,10 @@ func (s *session) setPositions(ctx context.Context, schema *source.Schema) error
 			return err
 		}
 	}
+	numbers, err := s.numberedBy(ctx, sequences, s.own)
+	if err != nil {
+		return err
+	}
 	var all []source.Statement
 	for i, one := range schema.Statements {
 		all = append(all, one)
@@ -79,6 +83,7 @@ func (s *session) setPositions(ctx context.Context, schema *source.Schema) error
 			schema.Lacks = append(schema.Lacks, "the position of the sequence "+sequence.Name)
 			continue
 		}
+		one.Tells = numbers[sequence.Name]
 		all = append(all, one)
 	}
 	schema.Statements = all

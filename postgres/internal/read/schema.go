@@ -231,13 +231,17 @@ func (db *DB) addPositions(ctx context.Context, schema *source.Schema, w *withou
 			return db.session.failed(ctx, readingSchema, err)
 		}
 	}
+	numbers, err := db.session.numberedBy(ctx, readable, schema.OwnRows)
+	if err != nil {
+		return db.session.failed(ctx, readingSchema, err)
+	}
 	for _, s := range readable {
 		sql := setPositionSQL(s)
 		if sql == "" {
 			schema.Lacks = append(schema.Lacks, "the position of the sequence "+s.Name)
 			continue
 		}
-		schema.Statements = append(schema.Statements, source.Statement{After: true, SQL: sql})
+		schema.Statements = append(schema.Statements, source.Statement{After: true, SQL: sql, Tells: numbers[s.Name]})
 	}
 	return nil
 }

@@ -41,17 +41,26 @@ func (t *table) resolveNew(name string) error {
 		t.name = found[0][0]
 		return t.fillExisting()
 	}
-	t.omitted = d.Lacks
 	if !isOwn {
-		if d, t.omitted, err = dialect.Translate(d, source.SQLite, t.filling.Related); err != nil {
-			return err
-		}
-	} else if d, err = retyped(d); err != nil {
+		d, t.omitted, err = dialect.Translate(d, source.SQLite, t.filling.Related)
+	} else if d, err = t.filling.WithoutMissing(t.db.hasTable(t.ctx)); err == nil {
+		t.omitted = d.Lacks
+		d, err = retyped(d)
+	}
+	if err != nil {
 		return err
 	}
 	t.filling.Create = d
 	t.name = d.Name
 	return sink.CheckStatements(d)
+}
+
+// hasTable returns what reports whether there is a table.
+func (db *DB) hasTable(ctx context.Context) func(schema, table string) (bool, error) {
+	return func(_, table string) (bool, error) {
+		found, err := db.texts(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", table)
+		return len(found) > 0, err
+	}
 }
 
 // fillExisting has a table that exists be filled in place of one that is to be made.

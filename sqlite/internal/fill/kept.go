@@ -60,9 +60,6 @@ func (l *loader) check(b *source.Batch) error {
 	return nil
 }
 
-// zero is the number without its sign, with which SameNumber compares it.
-var zero = []byte("0")
-
 // changed returns why a numeric column would store a value as another one, or "". A number may change its digits, but
 // not its value. A text that is stored as a number must be what SQLite prints for it, since it may be an identifier.
 func changed(isReal bool, kind source.Kind, value []byte) string {
@@ -80,7 +77,7 @@ func changed(isReal bool, kind source.Kind, value []byte) string {
 			return padded
 		case !grammar.KeptByFloat(value, 64):
 			return rounded
-		case value[0] == '-' && grammar.SameNumber(value, zero):
+		case grammar.IsSignedZero(value):
 			return unsigned
 		}
 	case source.Text:

@@ -16,6 +16,9 @@ import (
 	"culvert/sqlite/internal/valuetext"
 )
 
+// largeRow is the size of a row whose memory is worth a call.
+const largeRow = 1 << 20
+
 // loader is the one loader of a table.
 type loader struct {
 	sink.LoaderState
@@ -67,6 +70,9 @@ func (l *loader) add(b *source.Batch, row int) (rows int, err error) {
 	}
 	if err = l.bind(l.stmt, 0, b, row); err == nil {
 		err = l.stmt.Exec()
+	}
+	if err == nil && b.RowBytes(row) > largeRow { // whose values would stay in memory beside those of the next row
+		err = l.stmt.ClearBindings()
 	}
 	if err == nil && l.table.db.conn.Changes() != 1 {
 		switch conflict, err := l.inConflict(b, row); {

@@ -73,7 +73,14 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 		path = absolute
 	}
 	t.sql = "main." + sqlite3.QuoteIdentifier(t.name)
-	t.plan = sink.Plan{Table: t.name, Object: path + "\x00" + t.name, Exists: t.filling.Create == nil, Loaders: 1}
+	// Letter case counts in no name: SQLite knows only that of ASCII.
+	folded := strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, t.name)
+	t.plan = sink.Plan{Table: t.name, Object: path + "\x00" + folded, Exists: t.filling.Create == nil, Loaders: 1}
 	t.plan.Omitted = t.omitted
 	if f.Loaders > 1 {
 		t.plan.Alone = alone

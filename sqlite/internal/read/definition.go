@@ -3,8 +3,10 @@ package read
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
+	"culvert/sink/dialect"
 	"culvert/source"
 )
 
@@ -58,8 +60,31 @@ func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, er
 	d.Indexes = append(d.Indexes, texts...)
 	for _, trigger := range known.triggers[lower(table)] {
 		d.Lacks = append(d.Lacks, `the trigger "`+trigger+`"`)
+		if err := db.updates(ctx, d, trigger); err != nil {
+			return nil, err
+		}
 	}
 	return d, db.completeColumns(ctx, d, known)
+}
+
+// updates adds to the columns of a table the clause of MySQL for which a trigger stands.
+func (db *DB) updates(ctx context.Context, d *source.Definition, trigger string) error {
+	if !strings.HasPrefix(trigger, d.Name) {
+		return nil
+	}
+	found, err := db.texts(ctx, "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND name = ?1", trigger)
+	if err != nil || len(found) != 1 {
+		return err
+	}
+	var names []string
+	for _, c := range d.Columns {
+		names = append(names, c.Name)
+	}
+	for name, now := range dialect.UpdatesOfSQLite(found[0], d.Name, names) {
+		i := slices.Index(names, name)
+		d.Columns[i].Others = append(d.Columns[i].Others, "ON UPDATE "+now)
+	}
+	return nil
 }
 
 // completeColumns adds to the columns of a table what no statement tells.

@@ -31,8 +31,8 @@ import (
 
 // reports are the objects that commands print with --json.
 var reports = map[string]any{
-	"job check": jobfile.CheckReport{},
-	"keygen":    keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
+	"job check": jobfile.CheckReport{}, "job columns": jobfile.ColumnsReport{},
+	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
 	"export": export.Report{}, "export --dry-run": export.PlanReport{},
 	"export --workers": export.Event{}, "export --queue": export.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},

@@ -69,7 +69,7 @@ func (r *verifyReport) Text() string {
 func newVerify(a *command.App) *cobra.Command {
 	o, r := &verifyOptions{}, &verifyReport{}
 	cmd := o.Command(a, "verify", r, func(ctx context.Context, w *command.Work, args []string) error {
-		return verify(ctx, a, w, r, o, args)
+		return o.masks.End(verify(ctx, a, w, r, o, args))
 	})
 	o.InputFlags.Add(cmd)
 	o.author.Add(cmd, "accept")

@@ -50,6 +50,9 @@ func verifyDirectory(
 	if d.MaskKey, err = o.masks.Key(); err != nil {
 		return err
 	}
+	if d.MaskPrograms, err = o.masks.Started(ctx); err != nil {
+		return err
+	}
 	r.MaskKey = d.Manifest.MaskKey
 	if err := o.author.Check(l.Text, d.Manifest); err != nil {
 		return err

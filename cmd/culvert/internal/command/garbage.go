@@ -5,32 +5,34 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync/atomic"
 )
 
-// The shares of garbage, in percent of what is in use, at which the collector runs: as the runtime begins, and of most
-// commands.
-const (
-	usualPercent = 100
-	earlyPercent = 25
-)
+// earlyPercent is the share of garbage, in percent of what is in use, at which the collector of most commands runs.
+const earlyPercent = 25
 
 // CollectEarly has the collector run at a quarter of garbage after its first collection, unless the user says
 // otherwise. The buffers of a command are made once and used again, and little else is allocated. To collect that early
-// costs nothing, and keeps the peak of memory close to what is in use. Before the first collection it would cost each
-// command a collection of what the program has initialized, which takes longer than many commands.
+// costs nothing, and keeps the peak of memory close to what is in use. While little is in use, it runs as CollectEvery
+// has it: an export of many small tables would collect a hundred times.
+//
+// Before the first collection it would cost each command a collection of what the program has initialized, which takes
+// longer than many commands.
 func CollectEarly() {
 	if os.Getenv("GOGC") == "" {
-		runtime.AddCleanup(new(collection), collectEarly, uint64(usualPercent))
+		runtime.AddCleanup(new(collection), collectEarly, &room{bytes: TransferRoom, least: earlyPercent})
 	}
 }
 
-// collectEarly changes the share, unless [CollectEvery] has.
-func collectEarly(from uint64) {
-	now := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	if metrics.Read(now); now[0].Value.Uint64() == from {
-		debug.SetGCPercent(earlyPercent)
+// collectEarly keeps the share, unless [CollectEvery] does.
+func collectEarly(r *room) {
+	if kept.CompareAndSwap(nil, r) {
+		r.keep()
 	}
 }
+
+// kept is the room that is kept.
+var kept atomic.Pointer[room]
 
 // room is what lies uncollected at most: the collector runs when as much garbage has been made. A share of what is in
 // use, which is all that the runtime has, would be too little while that is little, so that a server of small files
@@ -38,6 +40,7 @@ func collectEarly(from uint64) {
 // transfer would go on growing for as long.
 type room struct {
 	bytes   uint64
+	least   int // percent, whatever the bytes
 	percent int // that is set
 }
 
@@ -48,7 +51,9 @@ const TransferRoom = 6 << 20
 // CollectEvery has the collector run each time that so many bytes of garbage were made, unless the user says otherwise.
 func CollectEvery(bytes uint64) {
 	if os.Getenv("GOGC") == "" && os.Getenv("GOMEMLIMIT") == "" {
-		(&room{bytes: bytes}).keep()
+		r := &room{bytes: bytes, least: 1}
+		kept.Store(r)
+		r.keep()
 	}
 }
 
@@ -58,14 +63,18 @@ const leastHeap = 4 << 20
 // collection is collected by each collection. It has a pointer, so that it has memory of its own.
 type collection struct{ _ *collection }
 
-// keep sets the share that is the room, and again after each collection.
+// keep sets the share that is the room, and again after each collection, until another room is kept.
 func (r *room) keep() {
+	if kept.Load() != r {
+		return
+	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	used := max(live[0].Value.Uint64(), leastHeap)
 	// To set it stops the program for a moment.
-	if percent := int(100 * r.bytes / used); percent < r.percent*7/8 || percent > r.percent*9/8 {
-		r.percent = max(percent, 1)
+	percent := max(int(100*r.bytes/used), r.least)
+	if percent < r.percent*7/8 || percent > r.percent*9/8 {
+		r.percent = percent
 		debug.SetGCPercent(r.percent)
 	}
 	runtime.AddCleanup(new(collection), (*room).keep, r)

@@ -10,23 +10,37 @@ import (
 	"testing"
 )
 
-// TestCollectEarly makes garbage until the collector has run, which changes its share.
+// TestCollectEarly makes garbage until the collector has run, which changes its share: to a quarter of much that is in
+// use, and to a room that is more than that of little.
 func TestCollectEarly(t *testing.T) {
 	t.Setenv("GOGC", "")
+	const most = 100 * TransferRoom / leastHeap // that the room of little can be
+	const usual = 2 * most
 	in := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/cycles/total:gc-cycles"}}
-	defer debug.SetGCPercent(debug.SetGCPercent(usualPercent))
-	CollectEarly()
-	metrics.Read(in)
-	before := in[1].Value.Uint64()
-	for in[0].Value.Uint64() != earlyPercent {
-		if in[0].Value.Uint64() != usualPercent {
-			t.Fatalf("the share is %d %%", in[0].Value.Uint64())
-		}
-		sha256.Sum256(make([]byte, 1<<20))
-		metrics.Read(in)
-	}
-	if in[1].Value.Uint64() == before {
-		t.Error("the share has changed before a collection")
+	defer debug.SetGCPercent(debug.SetGCPercent(usual))
+	for name, test := range map[string]struct{ inUse, least, most uint64 }{
+		"Much": {32 << 20, earlyPercent, earlyPercent}, "Little": {1, earlyPercent + 1, most},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kept.Store(nil)
+			defer kept.Store(new(room)) // which ends the one before
+			debug.SetGCPercent(usual)
+			held := make([]byte, test.inUse)
+			CollectEarly()
+			metrics.Read(in)
+			before := in[1].Value.Uint64()
+			for in[0].Value.Uint64() == usual {
+				sha256.Sum256(make([]byte, 1<<20))
+				metrics.Read(in)
+			}
+			if in[1].Value.Uint64() == before {
+				t.Error("the share has changed before a collection")
+			}
+			if share := in[0].Value.Uint64(); share < test.least || share > test.most {
+				t.Errorf("the share is %d %%, want %d to %d", share, test.least, test.most)
+			}
+			runtime.KeepAlive(held)
+		})
 	}
 }
 

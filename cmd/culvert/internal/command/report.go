@@ -93,6 +93,9 @@ func (a *App) Reporting(name string, r report, do func(ctx context.Context, args
 	return cmd
 }
 
+// Tells reports whether people are told what is neither a warning nor an error.
+func (f *WorkFlags) Tells() bool { return !f.quiet && !f.JSON }
+
 // WorkFlags are those of every command that may take long.
 type WorkFlags struct {
 	JSON, verbose, quiet bool

@@ -202,8 +202,9 @@ func Untold(table string, columns []string) string {
 func OutsideSnapshot(table string) string {
 	if table == "" {
 		return "the query reads tables that are not in the snapshot, since their storage engine has none, or they " +
-			"are foreign: their rows are those of the time at which each was read"
+			"are foreign, or its functions may read such tables: their rows are those of the time at which each " +
+			"was read"
 	}
 	return fmt.Sprintf("table %q is not in the snapshot, since its storage engine has none, or it reads foreign "+
-		"tables: its rows are those of the time at which each was read", table)
+		"tables, or its functions may: its rows are those of the time at which each was read", table)
 }

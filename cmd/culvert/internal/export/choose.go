@@ -22,6 +22,7 @@ func (o *options) applyJob(cmd *cobra.Command, args []string) ([]string, error) 
 	if err != nil || file == nil {
 		return args, err
 	}
+	o.masks.Compare(file.ColumnsFile(o.choice.Name()), o.choice.Name())
 	if args, err = file.Source(cmd, args); err != nil {
 		return args, err
 	}

@@ -73,11 +73,14 @@ func New(a *command.App) *cobra.Command {
 		if o.dryRun {
 			r := &PlanReport{}
 			err := dryRun(cmd.Context(), a, r, o, args)
+			r.NewColumns = o.masks.NewColumns()
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
 		r := &Report{}
 		return a.Perform(cmd, &o.WorkFlags, r, func(ctx context.Context, w *command.Work) error {
-			return run(ctx, a, w, r, o, args)
+			err := o.masks.End(run(ctx, a, w, r, o, args))
+			r.NewColumns = o.masks.NewColumns()
+			return err
 		})
 	}
 	o.RecipientFlags.Add(cmd)
@@ -223,6 +226,9 @@ func run(
 		a.Console.Warn(database.OutsideSnapshot(table))
 	}
 	tellReaders(w, w.Name, r.Readers, r.Reason)
+	if err := o.masks.End(nil); err != nil {
+		return err
+	}
 	return out.Commit()
 }
 
@@ -301,6 +307,8 @@ func (o *options) checkTables(names []string) error {
 		return command.WithHint(command.Usagef("both a query and --all or --schema are given"), hint)
 	case o.query != "" && o.choice.Given():
 		return command.Usagef("--include, --exclude and --exclude-rows are for tables, not for a query")
+	case o.query != "" && o.masks.Compares():
+		return command.Usagef("the list of columns of a job file is for tables, not for a query")
 	case selects && o.choice.Given():
 		return command.WithHint(command.Usagef("--columns, --where and --limit are for one table"),
 			"say in a job file which rows and columns of several tables are meant: culvert help jobs-file")

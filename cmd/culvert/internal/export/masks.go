@@ -107,12 +107,12 @@ func (e *request) queryMasked(ctx context.Context, out io.Writer, src source.Sou
 	}
 	plan := *e.plan
 	plan.Ordered = true
-	return plan.Rows(ctx, out, func(ctx context.Context) (source.Rows, error) {
-		rows, err := src.Query(ctx, sql)
+	return plan.Rows(ctx, out, func(reading context.Context) (source.Rows, error) {
+		rows, err := src.Query(reading, sql)
 		if err != nil {
 			return nil, err
 		}
-		if plan.Masks, err = e.options.masks.OfQuery(rows.Columns()); err != nil {
+		if plan.Masks, err = e.options.masks.OfQuery(ctx, rows.Columns()); err != nil {
 			return nil, errors.Join(err, rows.Close())
 		}
 		return rows, nil

@@ -28,6 +28,8 @@ type PlanReport struct {
 	Tables     []plannedTable `json:"tables"`
 	Recipients []string       `json:"recipients"` // empty if the output would not be encrypted
 
+	NewColumns []string `json:"new_columns,omitempty"` // those that the list of the job does not have
+
 	several bool // Output is the directory of the files
 }
 

@@ -34,6 +34,8 @@ type Report struct {
 	Job        string `json:"job,omitempty"` // of several workers
 	Consistent *bool  `json:"consistent,omitempty"`
 
+	NewColumns []string `json:"new_columns,omitempty"` // those that the list of the job does not have
+
 	Omitted []string      `json:"omitted,omitempty"` // what is left out
 	Schema  *schemaReport `json:"schema,omitempty"`  // of the whole database
 	Tables  []tableReport `json:"tables,omitempty"`  // of several

@@ -82,7 +82,7 @@ var flagGroups = []struct{ title, flags string }{
 	{"Database", "against dsn-file insecure-dsn"},
 	{"Selection", "all schema schema-only data-only grants large-objects job include exclude exclude-rows query " +
 		"columns where limit snapshot from rows long"},
-	{"Masks", "mask mask-key strict"},
+	{"Masks", "mask mask-key mask-program strict"},
 	{"Tables", "create truncate swap append on-conflict key map convert type sequences triggers ledger verify " +
 		"no-verify analyze lock-timeout redact-errors"},
 	{"Access", "allow writable rw allow-other"},

@@ -15,7 +15,8 @@ import (
 )
 
 // File returns the job file that --job names, or nil if there is none. It sets the flags of the command that the file
-// names and the command line does not. The errors have hints.
+// names and the command line does not. A command that reads no rows of a database has no use for some of what an export
+// does, and gets it in Ignored; other commands refuse what they have no use for. The errors have hints.
 func (f *ChoiceFlags) File(cmd *cobra.Command) (*File, error) {
 	if f.file == "" || f.read != nil {
 		return f.read, nil
@@ -25,10 +26,13 @@ func (f *ChoiceFlags) File(cmd *cobra.Command) (*File, error) {
 		err = file.checkSecrets(f.file)
 	}
 	if err == nil {
-		err = file.Apply(f.file, cmd.Flags())
+		f.Ignored, err = file.Apply(f.file, cmd.Flags())
 	}
-	if err == nil {
-		err = file.checkRows(f.file, cmd)
+	if err == nil && f.reads && len(f.Ignored) > 0 {
+		err = &Error{
+			File: f.file, Text: fmt.Sprintf("%q is of no use here: the command has no flag for it", f.Ignored[0]),
+			Hint: "leave it out of the file, or run the verb that it is for",
+		}
 	}
 	if err != nil {
 		return nil, Hinted(err)
@@ -36,6 +40,9 @@ func (f *ChoiceFlags) File(cmd *cobra.Command) (*File, error) {
 	if err := cmd.ValidateFlagGroups(); err != nil {
 		return nil, command.WithHint(command.Usagef("%v", err), "the flags of the command line and of "+f.file+
 			" do not fit together")
+	}
+	if !f.reads {
+		f.Ignored = append(f.Ignored, file.dropRows()...)
 	}
 	f.read, f.tables = file, file.Tables
 	return file, nil
@@ -67,16 +74,20 @@ func (f *File) checkSecrets(name string) error {
 	return nil
 }
 
-// checkRows refuses rules about rows where the command has none.
-func (f *File) checkRows(name string, cmd *cobra.Command) error {
+// dropRows removes what is said about rows that are read, and returns the names of it.
+func (f *File) dropRows() (names []string) {
 	t := &f.Tables
-	if cmd.Flags().Lookup("exclude-rows") == nil && (len(t.Rows.Exclude) > 0 || len(t.Named) > 0) {
-		return &Error{
-			File: name, Text: "conditions, columns and rows are chosen where rows are read",
-			Hint: "leave them out; they are for culvert export and culvert copy",
-		}
+	if len(t.Rows.Exclude) > 0 {
+		names = append(names, "tables.rows")
 	}
-	return nil
+	if len(t.Named) > 0 {
+		names = append(names, "conditions and columns of tables")
+	}
+	if f.Columns != "" {
+		names = append(names, "columns")
+	}
+	t.Rows, t.Named = Rows{}, nil
+	return names
 }
 
 // Source returns the arguments of a command with those of the file in place of what is missing: SOURCE, if there are

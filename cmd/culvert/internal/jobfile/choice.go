@@ -16,20 +16,24 @@ import (
 
 // ChoiceFlags say which of the tables are meant, by patterns. They override the job file.
 type ChoiceFlags struct {
+	Ignored []string // what the job file has and the command has no use for, once File was called
+
 	include, exclude, noRows []string
+	reads                    bool // the rows of a database
 
 	file   string // --job
 	read   *File
 	tables Tables // of the file
 }
 
-// Add adds the flags to a command. Does is what the command does with tables, such as "export"; rows says whether it
-// can leave out their rows.
-func (f *ChoiceFlags) Add(cmd *cobra.Command, does string, rows bool) {
+// Add adds the flags to a command. Does is what the command does with tables, such as "export"; reads says whether it
+// reads their rows from a database, and can leave them out.
+func (f *ChoiceFlags) Add(cmd *cobra.Command, does string, reads bool) {
+	f.reads = reads
 	flags := cmd.Flags()
 	flags.StringArrayVar(&f.include, "include", nil, does+" only tables that match `PATTERN`; repeatable")
 	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out tables that match `PATTERN`; repeatable")
-	if rows {
+	if reads {
 		flags.StringArrayVar(&f.noRows, "exclude-rows", nil,
 			"leave out the rows of tables that match `PATTERN`, not the tables; repeatable")
 	}
@@ -47,6 +51,9 @@ func (f *ChoiceFlags) Given() bool {
 func (t *Tables) isZero() bool {
 	return len(t.Include)+len(t.Exclude)+len(t.Rows.Exclude)+len(t.Named) == 0
 }
+
+// ExcludesOfFile reports whether the tables that are left out are those of the file.
+func (f *ChoiceFlags) ExcludesOfFile() bool { return f.exclude == nil }
 
 // Rules returns the rules of the flags and of the file. A text that is no pattern is an error of usage.
 func (f *ChoiceFlags) Rules() (r tablechoice.Rules, err error) {

@@ -45,9 +45,10 @@ type Flags struct {
 	LockTimeout string `yaml:"lock-timeout" flag:"lock-timeout" doc:"The longest wait for locks, such as 10s."`
 	Redact      bool   `yaml:"redact-errors" flag:"redact-errors" doc:"Keep values out of errors."`
 
-	Mask   Masks `yaml:"mask" flag:"mask" doc:"The rule for the columns of each pattern; the last one counts."`
-	Key    Key   `yaml:"key" flag:"mask-key" doc:"The key of masks, which is never in this file."`
-	Strict bool  `yaml:"strict" flag:"strict" doc:"Refuse what looks like personal data and has no rule."`
+	Mask     Masks    `yaml:"mask" flag:"mask" doc:"The rule for the columns of each pattern; the last one counts."`
+	Key      Key      `yaml:"key" flag:"mask-key" doc:"The key of masks, which is never in this file."`
+	Programs Programs `yaml:"programs" flag:"mask-program" doc:"The file of the program of each rule program NAME."`
+	Strict   bool     `yaml:"strict" flag:"strict" doc:"Refuse what looks like personal data and has no rule."`
 
 	As             string `yaml:"as" flag:"as" doc:"The identity for culvert:// URLs, a file."`
 	Timeout        string `yaml:"timeout" flag:"timeout" doc:"Give up if no byte moves for this time, such as 30s."`
@@ -58,9 +59,9 @@ type Flags struct {
 	FailFast       bool   `yaml:"fail-fast" flag:"fail-fast" doc:"Stop at the first table that fails."`
 }
 
-// Apply sets the flags of a command that the file names and the command line does not; the masks of both count. A name
-// that the command has no flag for is an [*Error].
-func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
+// Apply sets the flags of a command that the file names and the command line does not; the masks of both count. It
+// returns the names that the command has no flag for.
+func (f *Flags) Apply(file string, flags *pflag.FlagSet) (useless []string, err error) {
 	v := reflect.ValueOf(f).Elem()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -70,17 +71,14 @@ func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
 		name := field.Tag.Get("flag")
 		flag := flags.Lookup(name)
 		if flag == nil {
-			return &Error{
-				File: file, Text: fmt.Sprintf("%q is of no use here: the command has no flag --%s",
-					field.Tag.Get("yaml"), name),
-				Hint: "leave it out of the file, or run the verb that it is for",
-			}
+			useless = append(useless, field.Tag.Get("yaml"))
+			continue
 		}
 		if rules, are := v.Field(i).Interface().(Masks); are {
 			// The rules of the command line come after those of the file, and leave none out.
 			list := flag.Value.(pflag.SliceValue)
 			if err := list.Replace(slices.Concat(rules, list.GetSlice())); err != nil {
-				return &Error{File: file, Text: fmt.Sprintf("mask: %v", err)}
+				return nil, &Error{File: file, Text: fmt.Sprintf("mask: %v", err)}
 			}
 			flag.Changed = true
 			continue
@@ -90,11 +88,11 @@ func (f *Flags) Apply(file string, flags *pflag.FlagSet) error {
 		}
 		for _, text := range texts(v.Field(i)) {
 			if err := flags.Set(name, text); err != nil {
-				return &Error{File: file, Text: fmt.Sprintf("%s: %v", field.Tag.Get("yaml"), err)}
+				return nil, &Error{File: file, Text: fmt.Sprintf("%s: %v", field.Tag.Get("yaml"), err)}
 			}
 		}
 	}
-	return nil
+	return useless, nil
 }
 
 // texts returns the values of a field, as they are written after a flag.
@@ -104,6 +102,8 @@ func texts(v reflect.Value) []string {
 		return value
 	case bool:
 		return []string{strconv.FormatBool(value)}
+	case Programs:
+		return value.texts()
 	case Key:
 		return []string{value.File}
 	case int:

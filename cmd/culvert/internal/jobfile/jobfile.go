@@ -31,6 +31,8 @@ type File struct {
 
 	Tables Tables `yaml:"tables" doc:"Which tables, and what of them. Without it, all of them."`
 
+	Columns string `yaml:"columns" doc:"The list of the columns that were reviewed, which culvert job columns writes; a name is relative to the directory of the job file. Others are named, and refused with strict."` //nolint:lll // a tag is one line
+
 	Flags `yaml:",inline"`
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,7 +123,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestApply sets what the command line leaves out, and refuses what the command does not have.
+// TestApply sets what the command line leaves out, and names what the command does not have.
 func TestApply(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	recipients := flags.StringArray("recipient", nil, "")
@@ -131,15 +132,15 @@ func TestApply(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := jobfile.Flags{Recipients: []string{"a", "b"}, Jobs: 4, Format: "jsonl", Grants: true}
-	if err := f.Apply("f", flags); err != nil {
-		t.Fatal(err)
+	if useless, err := f.Apply("f", flags); err != nil || useless != nil {
+		t.Fatal(useless, err)
 	}
 	if len(*recipients) != 2 || *jobs != 2 || *format != "jsonl" || !*grants {
 		t.Error(*recipients, *jobs, *format, *grants)
 	}
-	f = jobfile.Flags{Swap: true}
-	if err := f.Apply("f", flags); err == nil || !strings.Contains(err.Error(), `"swap" is of no use here`) {
-		t.Error(err)
+	f = jobfile.Flags{Swap: true, Mask: jobfile.Masks{"a=null"}, Jobs: 3}
+	if useless, err := f.Apply("f", flags); err != nil || !slices.Equal(useless, []string{"swap", "mask"}) {
+		t.Error(useless, err)
 	}
 }
 

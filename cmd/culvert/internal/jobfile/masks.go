@@ -2,6 +2,8 @@ package jobfile
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -47,4 +49,15 @@ func (Masks) JSONSchema() map[string]any {
 // Key says where the key of masks is.
 type Key struct {
 	File string `yaml:"file" doc:"The file of the key, as for --mask-key."`
+}
+
+// Programs are the files of programs by the names that rules have for them.
+type Programs map[string]string
+
+// texts returns each as the flag --mask-program has it.
+func (p Programs) texts() (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		all = append(all, name+"="+p[name])
+	}
+	return all
 }

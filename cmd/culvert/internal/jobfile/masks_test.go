@@ -31,7 +31,7 @@ strict: true
 	if err := flags.Parse([]string{"--mask", "orders.note=text"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Apply("f", flags); err != nil {
+	if _, err := f.Apply("f", flags); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{

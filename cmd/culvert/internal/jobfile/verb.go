@@ -2,12 +2,15 @@ package jobfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/help"
+	"culvert/cmd/culvert/internal/masking"
 )
 
 // CheckReport is the report of culvert job check.
@@ -39,7 +42,7 @@ func New(a *command.App) *cobra.Command {
 		_, err := a.Stdout.Write(Schema())
 		return err
 	}
-	cmd.AddCommand(check, schema)
+	cmd.AddCommand(check, newColumns(a), schema)
 	return cmd
 }
 
@@ -58,6 +61,11 @@ func Check(name string) error {
 	rules := &ChoiceFlags{tables: f.Tables}
 	if _, err := rules.Rules(); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if f.Columns != "" {
+		if _, err := masking.ReadColumns(f.ColumnsFile(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ type Choice struct {
 
 const (
 	settingsVersion = 1
-	maskedVersion   = 2 // of settings with masks
+	maskedVersion   = 3 // of settings with masks; another one if a rule makes other values of the same key
 )
 
 // NewSettings returns the settings of a job that writes to a directory.
@@ -116,7 +116,7 @@ func (s *Settings) Encode() json.RawMessage {
 }
 
 // applyMasks has a plan mask what the job says, with the key of this worker.
-func (s *Settings) applyMasks(plan *export.Plan, flags *masking.Flags) error {
+func (s *Settings) applyMasks(ctx context.Context, plan *export.Plan, flags *masking.Flags) error {
 	if len(s.Masks) == 0 {
 		return nil
 	}
@@ -131,6 +131,17 @@ func (s *Settings) applyMasks(plan *export.Plan, flags *masking.Flags) error {
 			key.Fingerprint())
 	}
 	plan.Masks = &mask.Policy{Key: key, Tables: s.Masks}
+	if plan.Masks.Programs, err = flags.NewPrograms(ctx); err != nil {
+		return err
+	}
+	for _, rules := range s.Masks {
+		for _, rule := range rules {
+			if name := rule.Program(); name != "" && !plan.Masks.Programs.Has(name) {
+				return fmt.Errorf("its values are masked by the program %q, and this worker has none of that name: "+
+					"--mask-program %s=FILE", name, name)
+			}
+		}
+	}
 	return nil
 }
 
@@ -155,7 +166,7 @@ func output(
 	if err := s.Apply(plan); err != nil {
 		return nil, err
 	}
-	if err := s.applyMasks(plan, masks); err != nil {
+	if err := s.applyMasks(ctx, plan, masks); err != nil {
 		return nil, err
 	}
 	reader := a.KeyReader(ctx, &command.PassphraseFlags{})
@@ -174,5 +185,5 @@ func output(
 	if err != nil {
 		return nil, l.Close(err)
 	}
-	return &workers.Output{Plan: plan, Place: to, Close: func() error { return l.Close(nil) }}, nil
+	return &workers.Output{Plan: plan, Place: to, Close: func() error { return l.Close(plan.Masks.End()) }}, nil
 }

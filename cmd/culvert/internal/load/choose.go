@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/internal/tablechoice"
 	"culvert/manifest"
+	"culvert/sink"
 	"culvert/source"
 )
 
@@ -23,6 +26,7 @@ func (o *copyOptions) applyJob(cmd *cobra.Command, args []string) ([]string, err
 	if err != nil || file == nil {
 		return args, err
 	}
+	o.masks.Compare(file.ColumnsFile(o.choice.Name()), o.choice.Name())
 	named := len(args) > 0
 	if args, err = file.Source(cmd, args); err != nil || named {
 		return args, err
@@ -98,16 +102,47 @@ func (c *copying) leftOut(omitted []string) []string {
 	return append(slices.Clip(omitted), c.chosen.LeftOut...)
 }
 
+// withoutNeeds returns what is left out, without what is made since tables need it, and with what of that is not made.
+func (c *copying) withoutNeeds(ctx context.Context, names, omitted []string) ([]string, error) {
+	described, err := source.Describe(ctx, c.src)
+	if err != nil {
+		return nil, err
+	}
+	if _, provides := sink.ProviderOf(c.dst, source.DialectOf(described.System)); !provides {
+		return omitted, nil
+	}
+	needs, err := source.NeedsOf(ctx, c.src, names)
+	if err != nil || needs == nil {
+		return omitted, err
+	}
+	return append(needs.WithoutMade(omitted), needs.Lacks...), nil
+}
+
 // applyJob sets what the job file says and the command line does not, and returns the arguments with its DIR and DEST.
-func (o *options) applyJob(cmd *cobra.Command, args []string) ([]string, error) {
+// The file may also be that of the export.
+func (o *options) applyJob(cmd *cobra.Command, a *command.App, args []string) ([]string, error) {
 	file, err := o.choice.File(cmd)
-	switch {
-	case err != nil || file == nil || len(args) > 0:
+	if err != nil || file == nil {
 		return args, err
+	}
+	isHere := argument.IsURL(file.From) || argument.IsDirectory(file.From)
+	o.ofExport = len(o.choice.Ignored) > 0 || file.From != "" && !isHere
+	if len(o.choice.Ignored) > 0 && o.Tells() {
+		a.Console.Print(fmt.Sprintf("%s: ignored, since a load has no use for it: %s", o.choice.Name(),
+			strings.Join(o.choice.Ignored, ", ")))
+	}
+	switch {
+	case len(args) > 0:
+		return args, nil
 	case file.From == "":
 		return args, jobfile.Hinted(&jobfile.Error{
 			File: o.choice.Name(), Text: "it does not say what is loaded",
 			Hint: "add: from: DIR",
+		})
+	case len(o.choice.Ignored) > 0 && !isHere:
+		return args, jobfile.Hinted(&jobfile.Error{
+			File: o.choice.Name(), Text: "it is for an export, so it does not say which directory is loaded",
+			Hint: "say it: culvert load --job " + command.ForShell(o.choice.Name()) + " DIR DEST",
 		})
 	case o.to.File != "":
 		return []string{file.From}, nil
@@ -147,8 +182,11 @@ func (l *loading) chooseTables(m *manifest.Manifest) error {
 		}
 		chosen = append(chosen, one)
 	}
-	unmatched := slices.Concat(rules.Include, rules.Exclude).Unmatched(names)
-	if len(unmatched) > 0 && !rules.Optional {
+	needed := rules.Include
+	if !l.o.ofExport || !l.o.choice.ExcludesOfFile() { // otherwise the export has left them out already
+		needed = slices.Concat(needed, rules.Exclude)
+	}
+	if unmatched := needed.Unmatched(names); len(unmatched) > 0 && !rules.Optional {
 		return jobfile.Explain(tablechoice.Unmatched(unmatched[0], names))
 	}
 	if len(chosen) == 0 {

@@ -1,11 +1,11 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -69,11 +69,14 @@ func NewCopy(a *command.App) *cobra.Command {
 					return c.preview(r, planned, err, c.explain)
 				})
 			}
+			r.NewColumns = o.masks.NewColumns()
 			return a.Deliver(cmd, r, a.Stdout, o.JSON, command.Interruption(cmd.Context(), err))
 		}
 		return a.Perform(cmd, &o.WorkFlags, c.r, func(ctx context.Context, w *command.Work) error {
 			c.w, c.omitted = w, &c.r.Omitted
-			return c.run(ctx, args, c.copy)
+			err := o.masks.End(c.run(ctx, args, c.copy))
+			c.r.NewColumns = o.masks.NewColumns()
+			return err
 		})
 	}
 	o.from.AddFor(cmd, "SOURCE")
@@ -140,6 +143,9 @@ func (c *copying) run(
 	} else if err := c.nameTargets(ctx); err != nil {
 		return c.explain(err)
 	}
+	if err := refuseSameNames(c.db.Engine, c.targets); err != nil {
+		return err
+	}
 	if err := c.refuseSameDatabase(ctx); err != nil {
 		return err
 	}
@@ -197,12 +203,14 @@ func (c *copying) mask(ctx context.Context, tables []load.Names) (err error) {
 	if !c.o.masks.Given() || len(tables) == 0 {
 		return nil
 	}
-	names := make([]string, len(tables))
-	for i := range tables {
-		names[i] = tables[i].From
+	var names []string
+	for _, t := range tables {
+		if c.schema == nil || c.schema.StagedIn(t.From) == "" { // large objects have no columns of the user
+			names = append(names, t.From)
+		}
 	}
-	c.plan.Filling.Redact = true
-	c.plan.Masks, err = c.o.masks.Look(ctx, c.a, c.src, new(export.Plan), names)
+	c.plan.Filling.Redact = c.plan.Filling.Redact || c.o.masks.Hides()
+	c.plan.Masks, err = c.o.masks.Look(ctx, c.a, c.src, &export.Plan{Choices: c.plan.Choices}, names)
 	return err
 }
 
@@ -242,13 +250,9 @@ func (c *copying) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, provides := c.dst.(sink.Provider); provides && c.schema == nil && c.o.create && len(names) > 0 {
-		needs, err := source.NeedsOf(ctx, c.src, names)
-		if err != nil {
+	if c.schema == nil && c.o.create && len(names) > 0 {
+		if omitted, err = c.withoutNeeds(ctx, names, omitted); err != nil {
 			return err
-		}
-		if omitted = needs.WithoutMade(omitted); needs != nil {
-			omitted = append(omitted, needs.Lacks...)
 		}
 	}
 	c.leaveOut(omitted, c.o.JSON)
@@ -264,11 +268,6 @@ func (c *copying) list(ctx context.Context) error {
 		to, err := c.nameOf(ctx, name)
 		if err != nil {
 			return err
-		}
-		same := slices.IndexFunc(c.targets, func(t target) bool { return strings.EqualFold(t.to, to) })
-		if same >= 0 && to != name {
-			err := command.Usagef("the tables %q and %q would both become %q", c.targets[same].from, name, to)
-			return command.WithHint(err, "name the tables in place of --all: TABLE=NAME")
 		}
 		c.targets = append(c.targets, target{from: name, to: to})
 	}
@@ -306,23 +305,22 @@ func (c *copying) nameOf(ctx context.Context, name string) (string, error) {
 
 // refuseSame refuses a table that is its own target, as far as that can be known, and one into which two are copied.
 func (c *copying) refuseSame(ctx context.Context, planned []load.Planned) error {
-	filled := map[string]bool{}
+	filled := map[string]string{}
 	objects := c.objectsOf(ctx, planned)
 	for i, one := range planned {
 		if one.Err != nil {
 			continue
 		}
-		var err error
-		switch {
-		case one.Object != "" && objects[i] == one.Object:
-			err = command.Usagef("it would be copied into itself")
-		case filled[one.Table]:
-			err = command.Usagef("another table is copied into %s too", one.Table)
-		}
-		if err != nil {
+		if one.Object != "" && objects[i] == one.Object {
+			err := command.Usagef("it would be copied into itself")
 			return command.WithHint(fmt.Errorf("table %q: %w", one.Name, err), "name another one: TABLE=NAME")
 		}
-		filled[one.Table] = true
+		key := cmp.Or(one.Object, one.Table)
+		if other, is := filled[key]; is {
+			err := command.Usagef("the tables %q and %q would both become %s", other, one.Name, one.Table)
+			return command.WithHint(err, otherName)
+		}
+		filled[key] = one.Name
 	}
 	return nil
 }

@@ -2,6 +2,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"culvert/load"
 	"culvert/manifest"
 	"culvert/sink"
+	"culvert/source"
 )
 
 // options are the flags of culvert load.
@@ -31,6 +33,7 @@ type options struct {
 	to     database.Flags
 	choice jobfile.ChoiceFlags
 
+	ofExport       bool // the job file is that of an export
 	verify         bool
 	schemaOnly     bool
 	dataOnly       bool
@@ -46,7 +49,7 @@ func New(a *command.App) *cobra.Command {
 	o.flags = cmd.Flags()
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		args, err := o.applyJob(cmd, args)
+		args, err := o.applyJob(cmd, a, args)
 		if err != nil {
 			return err
 		}
@@ -203,6 +206,11 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 		return in.Close(command.WithHint(command.Usagef("--create and --ledger are for the directory of an export"),
 			"name the directory: the manifest in it has what they need"))
 	}
+	if l.o.choice.Given() {
+		return in.Close(command.WithHint(
+			command.Usagef("--include, --exclude and the tables of a job file are for the directory of an export"),
+			"a file has one table: leave them out, or name the directory"))
+	}
 	if err := l.o.author.RefuseFile(in.Name); err != nil {
 		return in.Close(err)
 	}
@@ -246,6 +254,9 @@ func (l *loading) directory(
 	if err := l.chooseTables(from.Manifest); err != nil {
 		return err
 	}
+	if err := refuseSameNames(l.db.Engine, l.targets(from.Manifest)); err != nil {
+		return err
+	}
 	several := len(l.tables) > 1 || len(l.tables) == 0 && len(from.Manifest.Tables) > 1
 	if several && (l.o.columns != nil || l.o.renames != nil) {
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "load it by itself")
@@ -270,6 +281,23 @@ func (l *loading) directory(
 		l.leaveOut(from.Manifest.LeftOut(), l.o.JSON)
 	}
 	return l.explain(at, do.directory(ctx, db, at, from))
+}
+
+// targets returns the tables of an export that are loaded, with the names that they have in the database.
+func (l *loading) targets(m *manifest.Manifest) (targets []target) {
+	named := namesOf(l.tables)
+	for i := range m.Tables {
+		t := &m.Tables[i]
+		if to, is := named[t.Name]; is || named == nil && (l.o.create || !t.IsDefined()) {
+			targets = append(targets, target{from: t.Name, to: cmp.Or(to, m.NameIn(dialects[l.db.Engine], t))})
+		}
+	}
+	return targets
+}
+
+// dialects are the systems of engines. MariaDB has the names of MySQL.
+var dialects = map[string]source.Dialect{
+	"postgres": source.PostgreSQL, "mysql": source.MySQL, "sqlite": source.SQLite,
 }
 
 // trust fails unless the export is by an author whose rows, and whose SQL if tables are made, the user trusts.

@@ -25,6 +25,8 @@ type Report struct {
 	Omitted []string      `json:"omitted,omitempty"` // what is in none of all tables
 	Schema  *SchemaReport `json:"schema,omitempty"`  // of a whole database
 	Tables  []Table       `json:"tables,omitempty"`
+
+	NewColumns []string `json:"new_columns,omitempty"` // of a copy: those that the list of the job does not have
 }
 
 // Table says what has become of a table.
@@ -126,6 +128,8 @@ type PlanReport struct {
 	Before  []string       `json:"before,omitempty"`  // statements that make a whole database, before the rows
 	Tables  []PlannedTable `json:"tables"`
 	After   []string       `json:"after,omitempty"` // and those after the rows
+
+	NewColumns []string `json:"new_columns,omitempty"` // of a copy, as above
 
 	json bool // it is printed as JSON
 }
@@ -268,6 +272,8 @@ func (f *tableFlags) withHints(err error) error {
 			hints = append(hints, "or remove the foreign key, and add it again after the load: "+drop)
 		}
 		hints = append(hints, "or remove the rows of all these tables yourself, and load without --truncate or --swap")
+	case command.Is[*load.SameTargetError](err):
+		hints = []string{otherName}
 	case command.Is[*load.HeirsError](err):
 		hints = []string{
 			"remove the rows of the tables that inherit, and load or copy this table without them",
@@ -302,10 +308,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{"look into the table before you load again; with --ledger, the ledger knows"}
 	case command.Is[*load.MissingTableError](err) && !f.create:
 		hints = []string{"to have it made: --create"}
-	case isUnknown && unknown.What == "column" && slices.Contains(f.convert, unknown.Name):
-		hints = []string{"--convert takes names that columns of DEST have"}
-	case isUnknown && unknown.What == "column":
-		hints = []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}
+	case isUnknown:
+		hints = f.hintsOfUnknown(unknown)
 	case errors.Is(err, sink.ErrFull):
 		hints = []string{"make room for the database, and run the same command again"}
 	case isRow:
@@ -317,6 +321,19 @@ func (f *tableFlags) withHints(err error) error {
 		return err
 	}
 	return command.WithHint(err, append(command.HintsOf(err), hints...)...)
+}
+
+// hintsOfUnknown returns what to try if something is not there.
+func (f *tableFlags) hintsOfUnknown(unknown *source.UnknownError) []string {
+	switch {
+	case f.isTyped(unknown.Name):
+		return []string{"--type names a column of a table that is made: TABLE.COLUMN=TYPE"}
+	case unknown.What != "column":
+		return nil
+	case slices.Contains(f.convert, unknown.Name):
+		return []string{"--convert takes names that columns of DEST have"}
+	}
+	return []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}
 }
 
 // hintsOfRow returns what to try if the database refuses a row.

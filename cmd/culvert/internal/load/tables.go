@@ -164,6 +164,27 @@ func parseTargets(arguments []string) ([]target, error) {
 	return tables, nil
 }
 
+// otherName says what to do if two tables would become one.
+const otherName = "name the tables, and give one of them another name: TABLE=NAME"
+
+// refuseSameNames refuses tables that would become one in a database of an engine. In SQLite, letter case does not
+// count.
+func refuseSameNames(engine string, tables []target) error {
+	first := map[string]target{}
+	for _, t := range tables {
+		key := t.to
+		if engine == "sqlite" {
+			key = strings.ToLower(key)
+		}
+		if other, is := first[key]; is {
+			err := command.Usagef("the tables %q and %q would both become %q", other.from, t.from, t.to)
+			return command.WithHint(err, otherName)
+		}
+		first[key] = t
+	}
+	return nil
+}
+
 // ParseNames returns the names that tables have in a database, "" for the usual ones, by those in a manifest, of
 // arguments TABLE or TABLE=NAME. It is nil if there are none.
 func ParseNames(arguments []string) (map[string]string, error) {

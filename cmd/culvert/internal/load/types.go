@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"strings"
 
 	"culvert/cmd/culvert/internal/command"
@@ -52,6 +53,14 @@ func cutName(text string) (name, rest string, ok bool) {
 		}
 	}
 	return "", "", false
+}
+
+// isTyped reports whether a name is one of a column, or of its table, that is to have another type.
+func (f *tableFlags) isTyped(name string) bool {
+	return slices.ContainsFunc(f.types, func(text string) bool {
+		t, err := parseType(text)
+		return err == nil && (name == t.Table || name == t.Table+"."+t.Column)
+	})
 }
 
 // refuseTypes fails if tables are to have types that the schema of a whole database makes with their own.

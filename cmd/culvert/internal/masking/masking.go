@@ -23,9 +23,15 @@ import (
 
 // Flags are the flags of verbs whose rows may be masked.
 type Flags struct {
-	rules   []string
-	keyFile string
-	strict  bool
+	rules    []string
+	keyFile  string
+	programs []string
+	strict   bool
+
+	list, job string   // the list of columns, or "", and the job file that names it
+	fresh     []string // columns that the list does not have
+
+	started *mask.Programs // or nil
 }
 
 // Add adds the flags to a command.
@@ -36,13 +42,18 @@ func (f *Flags) Add(cmd *cobra.Command) {
 	flags.BoolVar(&f.strict, "strict", false, "refuse columns that look like personal data and have no rule")
 }
 
-// AddKey adds only the flag of the key.
+// AddKey adds only the flags of what is not in a manifest: the key, and the files of programs.
 func (f *Flags) AddKey(cmd *cobra.Command) {
 	cmd.Flags().Var((*command.NotEmpty)(&f.keyFile), "mask-key", "mask with the key in `FILE`")
+	cmd.Flags().StringArrayVar(&f.programs, "mask-program", nil,
+		"run a program for the rule \"program NAME\": `NAME=FILE`; repeatable")
 }
 
-// Given reports whether anything is to be masked, or to be refused.
-func (f *Flags) Given() bool { return len(f.rules) > 0 || f.strict }
+// Given reports whether anything is to be masked, to be refused, or to be compared with a list.
+func (f *Flags) Given() bool { return f.Hides() || f.Compares() }
+
+// Hides reports whether there may be values that nobody is to see.
+func (f *Flags) Hides() bool { return len(f.rules) > 0 || f.strict }
 
 // Use adds rules that come before those of the flags, and what the flags do not say.
 func (f *Flags) Use(rules []string, keyFile string, strict bool) {
@@ -132,7 +143,7 @@ func (f *Flags) Check() error {
 		return command.WithHint(command.Usagef("masks need a key"),
 			"make one, and keep it: culvert keygen --mask -o mask.key", "use it: --mask-key mask.key")
 	}
-	return nil
+	return f.checkPrograms(all)
 }
 
 // Look looks tables up, and returns what is masked of them. It warns of what cannot be checked. With strict, it reads
@@ -144,8 +155,12 @@ func (f *Flags) Look(
 	if err != nil {
 		return nil, err
 	}
-	policy, err := f.Policy(tables)
+	policy, err := f.Policy(ctx, tables)
 	if err != nil {
+		return nil, err
+	}
+	read := WithoutDropped(policy, tables)
+	if err := f.compare(a, plan, read); err != nil {
 		return nil, err
 	}
 	if f.strict {
@@ -154,7 +169,12 @@ func (f *Flags) Look(
 			return nil, err
 		}
 	}
-	notices, err := policy.Check(WithoutDropped(policy, tables))
+	notices, err := policy.Check(read)
+	unknown := policy.Unknown(read)
+	if f.strict && err == nil && len(unknown) > 0 {
+		return nil, fmt.Errorf("masks: %s", strings.Join(unknown, "; "))
+	}
+	notices = append(notices, unknown...)
 	for _, notice := range notices {
 		a.Console.Warn(notice)
 	}
@@ -163,9 +183,9 @@ func (f *Flags) Look(
 
 // OfQuery returns what is masked of a query. With strict, it looks at the names and types of columns, not at rows,
 // which are already on their way.
-func (f *Flags) OfQuery(columns []source.Column) (*mask.Policy, error) {
+func (f *Flags) OfQuery(ctx context.Context, columns []source.Column) (*mask.Policy, error) {
 	tables := []mask.Table{{Columns: columns}}
-	policy, err := f.Policy(tables)
+	policy, err := f.Policy(ctx, tables)
 	if err != nil || !f.strict {
 		return policy, err
 	}
@@ -174,7 +194,20 @@ func (f *Flags) OfQuery(columns []source.Column) (*mask.Policy, error) {
 
 // Policy returns what is masked of tables. Of several rules for a column, the last one counts. The error names a
 // pattern that matches no column.
-func (f *Flags) Policy(tables []mask.Table) (*mask.Policy, error) {
+func (f *Flags) Policy(ctx context.Context, tables []mask.Table) (*mask.Policy, error) {
+	p, err := f.rulesOf(tables)
+	if err != nil {
+		return nil, err
+	}
+	if p.Key, err = f.Key(); err != nil {
+		return nil, err
+	}
+	p.Programs, err = f.Started(ctx)
+	return p, err
+}
+
+// rulesOf is Policy without what masks need to be applied.
+func (f *Flags) rulesOf(tables []mask.Table) (*mask.Policy, error) {
 	all, err := f.assignments()
 	if err != nil {
 		return nil, err
@@ -186,9 +219,6 @@ func (f *Flags) Policy(tables []mask.Table) (*mask.Policy, error) {
 		}
 	}
 	p := &mask.Policy{Tables: map[string]mask.Rules{}}
-	if p.Key, err = f.Key(); err != nil {
-		return nil, err
-	}
 	for _, one := range all {
 		found := false
 		for _, t := range tables {

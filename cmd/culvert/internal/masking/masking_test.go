@@ -12,11 +12,11 @@ import (
 func TestUnknownDefinition(t *testing.T) {
 	f := &Flags{rules: []string{"*.email=null"}}
 	columns := []source.Column{{Name: "email"}}
-	_, err := f.Policy([]mask.Table{{Name: "public.customers", Columns: columns}})
+	_, err := f.Policy(t.Context(), []mask.Table{{Name: "public.customers", Columns: columns}})
 	if err == nil || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := f.Policy([]mask.Table{{Columns: columns}}); err != nil {
+	if _, err := f.Policy(t.Context(), []mask.Table{{Columns: columns}}); err != nil {
 		t.Errorf("a query: %v", err)
 	}
 }

@@ -78,9 +78,16 @@ func newPreview(a *command.App) *cobra.Command {
 			return command.WithHint(command.Usagef("nothing is masked"),
 				"say what: --mask PATTERN=RULE --mask-key FILE")
 		}
-		return look(ctx, a, from, args, func(src source.Source, tables []mask.Table) error {
+		programs, err := masks.Started(ctx)
+		if err != nil {
+			return err
+		}
+		if programs != nil {
+			programs.Stderr = a.Stderr // values are shown anyway
+		}
+		return masks.End(look(ctx, a, from, args, func(src source.Source, tables []mask.Table) error {
 			return r.preview(ctx, src, tables, masks)
-		})
+		}))
 	})
 	from.Add(cmd)
 	masks.Add(cmd)
@@ -90,7 +97,7 @@ func newPreview(a *command.App) *cobra.Command {
 func (r *PreviewReport) preview(
 	ctx context.Context, src source.Source, tables []mask.Table, masks *masking.Flags,
 ) error {
-	policy, err := masks.Policy(tables)
+	policy, err := masks.Policy(ctx, tables)
 	if err == nil {
 		_, err = policy.Check(masking.WithoutDropped(policy, tables))
 	}
