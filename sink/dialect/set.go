@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"slices"
 	"strings"
 
 	"culvert/source"
@@ -8,7 +9,8 @@ import (
 
 // setSQL says that a text is some of the values of a SET, which are texts as SQL. SQLite and MySQL have no lists, so
 // each value is taken out of the text with a comma before and after it, and nothing may remain. Commas are doubled, so
-// that values that follow each other have one each, also twice the same.
+// that values that follow each other have one each, also twice the same. The empty value, which is two commas, is taken
+// last: between two others there are two commas as well.
 func setSQL(to source.Dialect, name string, values []string) string {
 	if to.Family() == source.PostgreSQL {
 		return "string_to_array(" + name + ", ',') <@ ARRAY[" + strings.Join(values, ", ") + "]::text[]"
@@ -19,6 +21,10 @@ func setSQL(to source.Dialect, name string, values []string) string {
 	}
 	whole := between("replace(" + name + ", ',', ',,')")
 	rest := whole
+	isEmpty := func(value string) bool { return value == text("") }
+	if slices.ContainsFunc(values, isEmpty) {
+		values = append(slices.DeleteFunc(slices.Clone(values), isEmpty), text(""))
+	}
 	for _, value := range values {
 		rest = "replace(" + rest + ", " + between(value) + ", '')"
 	}
@@ -123,7 +129,7 @@ func (c *checking) value() (sql string, ok bool) {
 	if c.t.from.Dialect.Family() == source.MySQL {
 		wrong = ",?\uFFFD" // as in an operand
 	}
-	return text(next.value), next.kind == textToken && !strings.ContainsAny(next.value, wrong) && next.value != ""
+	return text(next.value), next.kind == textToken && !strings.ContainsAny(next.value, wrong)
 }
 
 // is reads a text.
