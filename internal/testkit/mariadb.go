@@ -179,8 +179,11 @@ func mariaDBProgram(name string) string {
 func startMariaDB(config MariaDBConfig) (*MariaDBServer, error) {
 	s := &MariaDBServer{config: config}
 	var err error
-	// A socket's path is limited to about a hundred bytes, and TMPDIR may be too long.
-	s.directory, err = os.MkdirTemp("/tmp", "culvert-mariadb-")
+	parent := os.TempDir()
+	if len(parent) > 40 {
+		parent = "/tmp" // a socket's path is limited to about a hundred bytes
+	}
+	s.directory, err = os.MkdirTemp(parent, "culvert-mariadb-")
 	if err != nil {
 		return nil, err
 	}

@@ -66,25 +66,33 @@ func (db *DB) hasTriggers(ctx context.Context, t catalog.Table) (bool, error) {
 	return len(found) > 0, db.failed(ctx, t.String(), err)
 }
 
-// foreignKeys returns the foreign keys of a table.
+// foreignKeys returns the foreign keys of a table. MariaDB opens every table and view of the server for a join of the two
+// questions.
 func (db *DB) foreignKeys(ctx context.Context, t catalog.Table) (keys []foreignKeyOf, err error) {
-	found, err := db.conn.Query(ctx, 6, `SELECT k.CONSTRAINT_NAME, k.COLUMN_NAME, k.REFERENCED_TABLE_SCHEMA,
-		k.REFERENCED_TABLE_NAME, k.REFERENCED_COLUMN_NAME, c.DATA_TYPE IN ('binary', 'varbinary')
-		FROM information_schema.KEY_COLUMN_USAGE k JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = k.TABLE_SCHEMA
-			AND c.TABLE_NAME = k.TABLE_NAME AND c.COLUMN_NAME = k.COLUMN_NAME
-		WHERE k.TABLE_SCHEMA = ? AND k.TABLE_NAME = ? AND k.REFERENCED_COLUMN_NAME IS NOT NULL
-		ORDER BY k.CONSTRAINT_NAME, k.ORDINAL_POSITION`, t.Database, t.Name)
+	found, err := db.conn.Query(ctx, 5, `SELECT CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA,
+		REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND REFERENCED_COLUMN_NAME IS NOT NULL
+		ORDER BY CONSTRAINT_NAME, ORDINAL_POSITION`, t.Database, t.Name)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	binary, err := db.conn.Query(ctx, 1, `SELECT COLUMN_NAME FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND DATA_TYPE IN ('binary', 'varbinary')`, t.Database, t.Name)
+	if err != nil {
+		return nil, err
+	}
 	for _, row := range found {
 		if len(keys) == 0 || keys[len(keys)-1].name != row[0] {
-			keys = append(keys, foreignKeyOf{
-				name: row[0], table: t, to: catalog.Table{Database: row[2], Name: row[3]}, binary: row[5] == "1",
-			})
+			keys = append(keys, foreignKeyOf{name: row[0], table: t, to: catalog.Table{Database: row[2], Name: row[3]}})
 		}
 		key := &keys[len(keys)-1]
+		if len(key.columns) == 0 {
+			key.binary = slices.ContainsFunc(binary, func(of []string) bool { return of[0] == row[1] })
+		}
 		key.columns = append(key.columns, catalog.Quote(row[1]))
 		key.referenced = append(key.referenced, catalog.Quote(row[4]))
 	}
-	return keys, err
+	return keys, nil
 }
 
 // isSame reports whether the server takes two names for those of one table.

@@ -25,7 +25,7 @@ var snapshotName = regexp.MustCompile(`^CONSISTENT SNAPSHOT at 20\d\d-\d\d-\d\d 
 func TestDescribe(t *testing.T) {
 	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Options: []string{"--log-bin=log", "--server-id=7"}})
 	database := server.NewDatabase(t)
-	database.Exec(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1)")
+	database.Exec(t, "CREATE TABLE t (i int PRIMARY KEY); INSERT INTO t VALUES (1)")
 	status := database.Query(t, "SHOW MASTER STATUS")[0]
 	db := openAgain(t, database.URL())
 	database.Exec(t, "INSERT INTO t VALUES (2)")
@@ -44,6 +44,12 @@ func TestDescribe(t *testing.T) {
 	next := describe(t, openAgain(t, database.URL()))
 	if next.Position == got.Position || next.Snapshot == got.Snapshot {
 		t.Errorf("a later snapshot is described as %+v, the one before as %+v", next, got)
+	}
+	if _, err := db.Parts(context.Background(), "t", source.Selection{}, 1); err != nil {
+		t.Error(err)
+	}
+	if opened := database.Query(t, "SHOW GLOBAL STATUS LIKE 'Opened_views'")[0][1]; opened != "0" {
+		t.Errorf("the server has opened %s views of other databases to answer questions about a table", opened)
 	}
 }
 

@@ -205,23 +205,34 @@ var keyTypes = map[string]keyColumn{
 	"char": {isText: true}, "varchar": {isText: true}, "binary": {isBytes: true}, "varbinary": {isBytes: true},
 }
 
-// primaryKey returns the primary key of a table, or none if the table cannot be cut by it.
+// primaryKey returns the primary key of a table, or none if the table cannot be cut by it. MariaDB opens every table and
+// view of the server for a join of the two questions.
 func (s *session) primaryKey(ctx context.Context, t table) (key, error) {
-	found, err := s.Query(ctx, 5, `SELECT s.COLUMN_NAME, c.DATA_TYPE, IFNULL(c.CHARACTER_SET_NAME, ''),
-		IFNULL(c.COLLATION_NAME, ''), IFNULL(s.SUB_PART, '')
-		FROM information_schema.STATISTICS s JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = s.TABLE_SCHEMA
-			AND c.TABLE_NAME = s.TABLE_NAME AND c.COLUMN_NAME = s.COLUMN_NAME
-		WHERE s.TABLE_SCHEMA = ? AND s.TABLE_NAME = ? AND s.INDEX_NAME = 'PRIMARY' ORDER BY s.SEQ_IN_INDEX`,
+	parts, err := s.Query(ctx, 2, `SELECT COLUMN_NAME, IFNULL(SUB_PART, '') FROM information_schema.STATISTICS
+		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX`, t.Database, t.Name)
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
+	types, err := s.Query(ctx, 4, `SELECT COLUMN_NAME, DATA_TYPE, IFNULL(CHARACTER_SET_NAME, ''),
+		IFNULL(COLLATION_NAME, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`,
 		t.Database, t.Name)
 	if err != nil {
 		return nil, err
 	}
+	described := map[string][]string{}
+	for _, row := range types {
+		described[row[0]] = row[1:]
+	}
 	var columns key
-	for _, row := range found {
-		c, known := keyTypes[strings.ToLower(row[1])]
-		c.name, c.charset, c.collation = row[0], row[2], row[3]
+	for _, part := range parts {
+		column, is := described[part[0]]
+		if !is { // the user may not see it
+			return nil, nil
+		}
+		c, known := keyTypes[strings.ToLower(column[0])]
+		c.name, c.charset, c.collation = part[0], column[1], column[2]
 		isSet := setName.MatchString(c.charset) && setName.MatchString(c.collation)
-		if !known || row[4] != "" || c.isText != isSet {
+		if !known || part[1] != "" || c.isText != isSet {
 			return nil, nil
 		}
 		columns = append(columns, c)
