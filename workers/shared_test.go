@@ -31,6 +31,7 @@ func (c *closing) Close() error {
 func TestSharedSnapshotOutlivesSession(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	f.Heartbeat = 50 * heartbeat // which a worker that leaves takes at most
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
