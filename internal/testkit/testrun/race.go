@@ -46,7 +46,7 @@ var throughOthers = []string{
 // has tests of these names.
 var valueTests = map[string][]string{
 	"./export": {
-		"PostgresAnyBytes", "PostgresDeepJSON", "PostgresEncodings", "PostgresHighChar", "PostgresJSONLimits",
+		"CanonicalSum", "PostgresAnyBytes", "PostgresDeepJSON", "PostgresEncodings", "PostgresHighChar", "PostgresJSONLimits",
 		"PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII", "PostgresRowSecurity", "PostgresTables",
 		"PostgresValues", "SQLiteAnyBytes", "SQLiteFullText", "SQLiteJSONLimits", "SQLiteOtherTables", "SQLiteRandom",
 		"SQLiteShell", "SQLiteValues", "SumOfPostgres", "SumOfPrinted",
