@@ -74,9 +74,20 @@ type Definition struct {
 	// MariaDB with its indexes. PostgreSQL prints none, but its columns, constraints and indexes are complete.
 	Create string `json:"create,omitempty"`
 
+	// Ancestors are the tables from which the columns of this one come, by inheritance or because it is a partition, the
+	// nearest first. Only PostgreSQL has them. They are not in JSON.
+	Ancestors []Ancestor `json:"-"`
+
 	// After are statements that complete a table that has its rows, such as triggers that stand for clauses of another
 	// system. Only package culvert/sink/dialect writes them, so JSON never has any.
 	After []string `json:"-"`
+}
+
+// Ancestor is a table from which others have their columns.
+type Ancestor struct {
+	Schema  string   `json:"schema"`
+	Name    string   `json:"name"`
+	Columns []string `json:"columns"` // all of its own
 }
 
 // Dialect is the SQL of a database system.

@@ -86,7 +86,8 @@ func (s *session) lookUpDefinitions(ctx context.Context, byOID map[string]*known
 func readDefinition(r *relation, text []byte) (*source.Definition, []*source.Sequence, error) {
 	var d struct {
 		source.Definition
-		Readable []bool `json:"readable"` // whether each of the sequences is
+		Readable  []bool            `json:"readable"` // whether each of the sequences is
+		Ancestors []source.Ancestor `json:"ancestors"`
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, nil, fmt.Errorf("postgres: %s: %w", r, err)
@@ -96,6 +97,7 @@ func readDefinition(r *relation, text []byte) (*source.Definition, []*source.Seq
 			"export the table by itself, into one file", r, brokenOf(&d.Definition))
 	}
 	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
+	d.Definition.Ancestors = d.Ancestors
 	var sequences []*source.Sequence
 	for i := range min(len(d.Sequences), len(d.Readable)) {
 		if d.Readable[i] {
@@ -182,9 +184,21 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
 	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN l.list END,
-	'sequences', s.list, 'readable', s.readable)
+	'sequences', s.list, 'readable', s.readable,
+	'ancestors', CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
+		THEN (` + ancestorsSQL + `) END)
 FROM pg_catalog.pg_class c LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
 CROSS JOIN LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
+
+const ancestorsSQL = `
+	WITH RECURSIVE up(oid, distance) AS (
+		SELECT i.inhparent, 1 FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid
+		UNION SELECT i.inhparent, up.distance + 1 FROM up JOIN pg_catalog.pg_inherits i ON i.inhrelid = up.oid)
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('schema', n.nspname, 'name', p.relname, 'columns', (
+		SELECT pg_catalog.json_agg(a.attname) FROM pg_catalog.pg_attribute a
+		WHERE a.attrelid = p.oid AND a.attnum > 0 AND NOT a.attisdropped)) ORDER BY near.distance, n.nspname, p.relname)
+	FROM (SELECT up.oid, pg_catalog.min(up.distance) AS distance FROM up GROUP BY up.oid) AS near
+	JOIN pg_catalog.pg_class p ON p.oid = near.oid JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace`
 
 // commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
 // each of which takes five times as long to begin as this one to run.

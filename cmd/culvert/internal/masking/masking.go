@@ -106,6 +106,20 @@ type assignment struct {
 	rule    mask.Rule // the zero value for none
 }
 
+// isFor reports whether the rule is for a column of a table: its pattern matches it, or the same column of a table from
+// which this one inherits it. That another table keeps its values says nothing about this one.
+func (one *assignment) isFor(t mask.Table, column string) bool {
+	if one.pattern.Match(append(partsOf(t), column)...) {
+		return true
+	}
+	if t.Definition == nil || one.rule.IsZero() {
+		return false
+	}
+	return slices.ContainsFunc(t.Definition.Ancestors, func(a source.Ancestor) bool {
+		return slices.Contains(a.Columns, column) && one.pattern.Match(a.Schema, a.Name, column)
+	})
+}
+
 // none is the rule of columns that stay as they are, whatever rules come before it.
 const none = "none"
 
@@ -223,7 +237,7 @@ func (f *Flags) rulesOf(tables []mask.Table) (*mask.Policy, error) {
 		found := false
 		for _, t := range tables {
 			for _, c := range t.Columns {
-				if !one.pattern.Match(append(partsOf(t), c.Name)...) {
+				if !one.isFor(t, c.Name) {
 					continue
 				}
 				found = true
@@ -304,7 +318,7 @@ func (f *Flags) decided(tables []mask.Table) map[string]map[string]bool {
 		decided[t.Name] = map[string]bool{}
 		for _, c := range t.Columns {
 			decided[t.Name][c.Name] = slices.ContainsFunc(all, func(one assignment) bool {
-				return one.pattern.Match(append(partsOf(t), c.Name)...)
+				return one.isFor(t, c.Name)
 			})
 		}
 	}
