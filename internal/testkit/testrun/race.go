@@ -45,6 +45,7 @@ var throughOthers = []string{
 // the other tests of the package do, and are run under the race detector by a slice of the long forms. No other package
 // has tests of these names.
 var valueTests = map[string][]string{
+	"./agefile": {"VectorsReader", "VectorsReaderAt", "VectorsWriter"},
 	"./export": {
 		"CanonicalSum", "PostgresAnyBytes", "PostgresDeepJSON", "PostgresEncodings", "PostgresHighChar", "PostgresJSONLimits",
 		"PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII", "PostgresRowSecurity", "PostgresTables",
@@ -52,9 +53,12 @@ var valueTests = map[string][]string{
 		"SQLiteShell", "SQLiteValues", "SumOfPostgres", "SumOfPrinted",
 	},
 	"./load": {
-		"CreateFromMariaDB", "CreateNoEqual", "CreateOther", "CreateUntyped", "InfinityOfSQLite", "JSONInJSONL",
-		"JSONTextOfSQLite", "Linked", "LongNames", "RandomTables", "ReadBack", "ReadBackFitted", "ReadBackGenerated",
-		"SumOfJSONL", "TimesOfSQLite", "ValuesOfSQLite",
+		"Across", "AcrossAffinities", "AcrossCollations", "AcrossEnums", "AcrossExisting", "AcrossLists",
+		"AcrossNoEqual", "AcrossOnUpdate", "AcrossRelated", "AcrossTextKeys", "AcrossTypes", "AcrossUnsigned",
+		"CreateFromMariaDB", "CreateNoEqual", "CreateOther", "CreateUntyped", "EqualAcross", "InfinityOfSQLite",
+		"JSONInJSONL", "JSONTextOfSQLite", "Linked", "LongNames", "RandomAcross", "RandomSchemasMariaDB",
+		"RandomSchemasPostgres", "RandomSchemasSQLite", "RandomTables", "ReadBack", "ReadBackFitted",
+		"ReadBackGenerated", "SumOfJSONL", "TimesOfSQLite", "ValuesOfSQLite",
 	},
 	"./wal": {
 		"BadInput", "DamageAfterRecovery", "DamagedShortSegment", "DoubtfulHeads", "Exhaustive", "FlippedBits",
