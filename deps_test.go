@@ -58,6 +58,8 @@ var neighbours = []struct{ from, to, reason string }{
 	{"internal/tablechoice", "sink/dialect", "which quotes names for all systems"},
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
+	{"format/parquet", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
+	{"format/parquet", "source", "it writes the batches of a source"},
 	{"internal/canonical", "source", "it is about the types of a source"},
 	{"sink", "internal/canonical", "what it reads back is compared with the rows of another system"},
 	{"sink", "source", "a sink takes the batches of a source"},
@@ -114,6 +116,7 @@ var dependencies = []struct {
 	{"github.com/ncruces/go-sqlite3", []string{
 		"sqlite/internal/dbfile", "sqlite/internal/fill", "sqlite/internal/read", "sqlite/internal/valuetext", program,
 	}},
+	{"github.com/parquet-go/parquet-go", nil},
 	{"github.com/prometheus/client_golang", []string{program}},
 	{"github.com/rogpeppe/go-internal", nil},
 	{"github.com/spf13/cobra", []string{program}},

@@ -257,6 +257,9 @@ func (d *Directory) CopyTable(ctx context.Context, t *manifest.Table, dst io.Wri
 	if t.Error != "" {
 		return missing(t)
 	}
+	if err := d.joins(t); err != nil {
+		return err
+	}
 	for i := range t.Parts {
 		err := d.ReadPart(ctx, &t.Parts[i], func(text io.Reader) error {
 			if i > 0 {

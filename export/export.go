@@ -53,7 +53,8 @@ type Plan struct {
 	// Format is the format of the rows. Nil means format.CSV{}.
 	Format format.Format
 
-	// Compression is the compression of the text. Zero means Zstd.
+	// Compression is the compression of the text. Zero means Zstd. It must be None for a format that is not text, such
+	// as Parquet, whose files are compressed inside.
 	Compression Compression
 
 	// Recipients can decrypt the output.
@@ -334,7 +335,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 
 		part:      w.part != nil,
 		small:     w.beside,
-		frameSize: p.frameSize(),
+		frameSize: p.frameSize(encoder),
 	}
 	if p.Unencrypted {
 		err = pl.run()
@@ -365,6 +366,10 @@ func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines 
 		return lines, lines, nil
 	}
 	encoder, err = p.format().Encoder(columns)
+	if _, assembled := encoder.(format.Assembled); assembled && p.Compression != None {
+		return nil, nil, fmt.Errorf("export: the format of %s files compresses by itself: the compression must be none",
+			p.format().Extension())
+	}
 	return encoder, lines, err
 }
 

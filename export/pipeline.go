@@ -39,6 +39,7 @@ type pipeline struct {
 	codec    *compress.Encoder
 	trailer  *compress.Trailer
 	dst      io.Writer
+	file     *counter // what is written of a file that is assembled; nil if text is written as it is
 	progress *Progress
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
@@ -134,9 +135,9 @@ func (pl *pipeline) runEncrypted(config agefile.Config, recipients []age.Recipie
 }
 
 // frameSize returns the number of bytes of a full frame. Without compression, large frames gain nothing, and small ones
-// are written while the database produces more.
-func (p *Plan) frameSize() int {
-	if p.Compression == None {
+// are written while the database produces more; but those of a format that is assembled are compressed inside.
+func (p *Plan) frameSize(encoder format.Encoder) int {
+	if _, assembled := encoder.(format.Assembled); p.Compression == None && !assembled {
 		return source.BatchSize / 16
 	}
 	return source.BatchSize
@@ -162,6 +163,12 @@ func (pl *pipeline) run() error {
 			return text[:0], nil
 		}
 	}
+	assembler := pl.assemble()
+	defer func() {
+		if assembler != nil {
+			pl.stats.Text = pl.file.n
+		}
+	}()
 	pl.queue = ordered.New(frames, jobs, pl.work)
 	if pl.written = make(chan error, 1); pl.small && jobs == 1 && len(pl.readers) == 1 {
 		pl.unwritten = len(frames)
@@ -177,9 +184,24 @@ func (pl *pipeline) run() error {
 		return writeErr
 	case readErr != nil:
 		return readErr
+	case assembler != nil:
+		return assembler.Close()
 	}
 	_, err := pl.trailer.WriteTo(pl.dst)
 	return err
+}
+
+// assemble puts what makes a file of the text before the writer, or returns nil if the text is the file. Then the size
+// of the text is that of the file.
+func (pl *pipeline) assemble() io.Closer {
+	assembled, is := pl.encoder.(format.Assembled)
+	if !is {
+		return nil
+	}
+	pl.file = &counter{dst: pl.dst, total: &pl.progress.Text}
+	assembler := assembled.Assemble(pl.file)
+	pl.dst = assembler
+	return assembler
 }
 
 // beginWriting begins stage 4.
@@ -314,6 +336,9 @@ func (pl *pipeline) write() error {
 		pl.stats.Canonical.Add(f.sum.Canonical)
 		pl.progress.Rows.Add(f.rows)
 		for _, part := range f.parts {
+			if pl.file != nil {
+				break
+			}
 			pl.trailer.Add(int64(part.size), int64(part.textSize))
 			pl.stats.Text += int64(part.textSize)
 			pl.progress.Text.Add(int64(part.textSize))
@@ -331,6 +356,12 @@ func (pl *pipeline) locate(err error) error {
 		invalid.Row += pl.stats.Rows
 		if len(pl.readers) > 1 {
 			invalid.Row = 0
+		}
+	}
+	if unfit, is := errors.AsType[*format.ValueError](err); is {
+		unfit.Row += pl.stats.Rows
+		if len(pl.readers) > 1 {
+			unfit.Row = 0
 		}
 	}
 	if unmasked, is := errors.AsType[*mask.ValueError](err); is {

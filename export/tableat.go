@@ -26,6 +26,9 @@ func (d *Directory) ReaderAt(t *manifest.Table) (*TableReaderAt, error) {
 	if t.Error != "" {
 		return nil, missing(t)
 	}
+	if err := d.joins(t); err != nil {
+		return nil, err
+	}
 	config := d.config
 	if config.Cache == nil {
 		config.Cache = NewCache(0)

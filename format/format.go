@@ -71,6 +71,7 @@
 package format
 
 import (
+	"io"
 	"slices"
 
 	"culvert/source"
@@ -111,6 +112,17 @@ type LineEncoder interface {
 
 	// AppendLines is AppendPieces, and shows each row to lines before the text is passed on.
 	AppendLines(dst []byte, b *source.Batch, size int, lines Lines, next func([]byte) ([]byte, error)) ([]byte, error)
+}
+
+// Assembled is implemented by encoders of formats that are more than their rows one after the other, such as those with
+// an index at the end. What they append are pieces, of which the writer makes the file.
+type Assembled interface {
+	Encoder
+
+	// Assemble returns a writer that writes the file to w. Each call of Write must have what one call of AppendRows has
+	// appended, or whole pieces of AppendPieces, in order. It retains nothing of it, and need not write at once. Close
+	// ends the file and does not close w. Without Close, the file is not a valid one.
+	Assemble(w io.Writer) io.WriteCloser
 }
 
 // Lines is shown the text of rows while it is made, such as for a checksum. It must neither change nor retain the text.

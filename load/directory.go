@@ -129,7 +129,10 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 	}
 	m := from.Manifest
 	readable, err := FormatOf("table." + m.Format)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrParquet):
+		return nil, ErrParquet
+	case err != nil:
 		return nil, fmt.Errorf("load: rows in the format %s cannot be loaded", m.Format)
 	}
 	if tables != nil && len(tables) == 0 {

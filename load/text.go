@@ -16,6 +16,9 @@ import (
 	"culvert/sink"
 )
 
+// ErrParquet is wrapped by the error of FormatOf for Parquet.
+var ErrParquet = errors.New("load: files of Parquet are written, but not read")
+
 // FormatOf returns the format of a file by the extension of its name, such as orders.csv.zst.age.
 func FormatOf(name string) (format.Readable, error) {
 	base := path.Base(name)
@@ -29,6 +32,8 @@ func FormatOf(name string) (format.Readable, error) {
 		return format.Dialect{Comma: '\t'}, nil
 	case ".jsonl", ".ndjson":
 		return format.JSONL{}, nil
+	case ".parquet":
+		return nil, &fs.PathError{Op: "load", Path: name, Err: ErrParquet}
 	}
 	return nil, &fs.PathError{Op: "load", Path: name, Err: errors.New("its name does not say what it is: csv or jsonl")}
 }

@@ -145,6 +145,9 @@ func (m *Manifest) LeftOut() []string {
 	return m.Schema.Lacks // which has what the tables leave out
 }
 
+// IsText reports whether the files are text, of which parts can be joined, as those of all formats but Parquet.
+func (m *Manifest) IsText() bool { return m.Format != "parquet" }
+
 // OwnRows reports whether each table has only its own rows, although others inherit from it; see [source.Separator].
 func (m *Manifest) OwnRows() bool { return m.Schema != nil && m.Schema.OwnRows }
 

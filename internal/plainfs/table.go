@@ -66,7 +66,7 @@ func (f *FS) readManifest(dir string, info fs.FileInfo) (*tables, error) {
 	if err != nil {
 		return nil, withoutPath(err)
 	}
-	if !opened.Manifest.Encrypted || opened.Manifest.Compression == export.Gzip.String() {
+	if !opened.Manifest.Encrypted || !opened.Manifest.IsText() || opened.Manifest.Compression == export.Gzip.String() {
 		return nil, nil
 	}
 	return &tables{opened, info}, nil

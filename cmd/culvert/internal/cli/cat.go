@@ -2,12 +2,15 @@ package cli
 
 import (
 	"context"
+	"path"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/export"
+	"culvert/format/parquet"
 	"culvert/place"
 )
 
@@ -40,6 +43,9 @@ func cat(
 	if config.Identities, err = o.DecryptFlags.WhenNeeded(ctx, a); err != nil {
 		return err
 	}
+	if len(args) > 0 && isParquet(args[0]) {
+		return errParquet(args[0])
+	}
 	if o.author.Given() {
 		return catSigned(ctx, a, w, o, args, config)
 	}
@@ -53,6 +59,19 @@ func cat(
 		return err
 	}
 	return done(move(w, text, out))
+}
+
+// isParquet reports whether a name is that of a Parquet file.
+func isParquet(name string) bool {
+	if argument.IsURL(name) {
+		name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
+	}
+	return path.Ext(strings.TrimSuffix(strings.ToLower(name), ".age")) == parquet.Format{}.Extension()
+}
+
+func errParquet(name string) error {
+	return command.WithHint(command.Usagef("%s is Parquet, which is not text: cat does not print it", name),
+		"decrypt it, and read it with another program: culvert decrypt -o FILE.parquet "+command.ForShell(name))
 }
 
 func openStdout(ctx context.Context, a *command.App) (place.File, func(error) error, error) {
@@ -74,6 +93,9 @@ func catSigned(
 		return o.author.RefuseFile(args[0])
 	}
 	defer func() { err = t.Close(err) }()
+	if !t.Export.Manifest.IsText() {
+		return errParquet(args[0])
+	}
 	if err := o.author.Check(args[0], t.Export.Manifest); err != nil {
 		return err
 	}

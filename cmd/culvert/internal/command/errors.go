@@ -111,6 +111,8 @@ func HintsOf(err error) []string {
 		return hintsOfText(text)
 	case Is[*format.InvalidUTF8Error](err):
 		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
+	case Is[*format.ValueError](err):
+		return []string{"write it as text, in a query of the rows: -q SQL; or in another format: -f csv"}
 	case errors.Is(err, io.ErrUnexpectedEOF) && ExitCode(err) == ExitIntegrity:
 		return []string{"it is shorter than it was made: get it again from where it came from"}
 	}

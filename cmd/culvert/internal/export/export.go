@@ -376,6 +376,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 			return nil, err
 		}
 	}
+	o.Settle(o.given)
 	return plan, o.Layout.Apply(plan)
 }
 

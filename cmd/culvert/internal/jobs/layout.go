@@ -12,6 +12,7 @@ import (
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/format"
+	"culvert/format/parquet"
 )
 
 // Layout says how rows are written, in the words of the command line.
@@ -23,7 +24,7 @@ type Layout struct {
 }
 
 var (
-	formats             = []string{"csv", "jsonl", "text"}
+	formats             = []string{"csv", "jsonl", "text", "parquet"}
 	compressions        = []string{export.Zstd.String(), export.Gzip.String(), export.None.String()}
 	invalidUTF8Policies = map[string]format.InvalidUTF8{
 		"error":   format.ErrorOnInvalid,
@@ -35,11 +36,11 @@ var (
 // Add adds the flags to a command.
 func (l *Layout) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&l.Format, "format", "f", "csv", "write `FORMAT`: csv, jsonl or text")
+	flags.StringVarP(&l.Format, "format", "f", "csv", "write `FORMAT`: csv, jsonl, text or parquet")
 	flags.StringVar(&l.Line, "line", "", "with -f text, write each row as `TEMPLATE` (default: all columns)")
 	flags.StringVar(&l.InvalidUTF8, "invalid-utf8", "error",
 		"with -f jsonl, treat text that is not UTF-8 by `POLICY`: error, replace or base64")
-	flags.StringVarP(&l.Compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none")
+	flags.StringVarP(&l.Compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none; parquet does it inside")
 	for flag, values := range map[string][]string{
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
 	} {
@@ -47,6 +48,13 @@ func (l *Layout) Add(cmd *cobra.Command) {
 		if err := cmd.RegisterFlagCompletionFunc(flag, completion); err != nil {
 			panic(err) // there is no such flag
 		}
+	}
+}
+
+// Settle sets what follows from the format if no flag is given: Parquet compresses by itself.
+func (l *Layout) Settle(given func(flag string) bool) {
+	if l.Format == "parquet" && !given("compress") {
+		l.Compression = export.None.String()
 	}
 }
 
@@ -61,6 +69,9 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 			"add: -f text")
 	case l.InvalidUTF8 != "error" && l.Format != "jsonl":
 		return command.Usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
+	case l.Format == "parquet" && plan.Compression != export.None:
+		return command.WithHint(command.Usagef("-f parquet compresses by itself, so -c cannot be %s", l.Compression),
+			"leave out -c")
 	}
 	switch l.Format {
 	case "csv":
@@ -73,6 +84,8 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 		plan.Format = format.JSONL{InvalidUTF8: policy}
 	case "text":
 		plan.Format = format.Text{Line: l.Line}
+	case "parquet":
+		plan.Format = parquet.Format{}
 	default:
 		return badValue("--format", l.Format, formats)
 	}

@@ -13,7 +13,8 @@ import (
 var (
 	formatsByExtension = map[string]string{
 		".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text",
-		".json": foreign, ".tsv": foreign, ".parquet": foreign, ".orc": foreign, ".avro": foreign, ".arrow": foreign,
+		".parquet": "parquet",
+		".json":    foreign, ".tsv": foreign, ".orc": foreign, ".avro": foreign, ".arrow": foreign,
 		".feather": foreign, ".xlsx": foreign, ".xls": foreign, ".ods": foreign, ".xml": foreign, ".html": foreign,
 		".yaml": foreign, ".sql": foreign,
 	}
@@ -56,7 +57,7 @@ func (l *Layout) Follow(name string, given func(flag string) bool, unencrypted b
 	switch {
 	case n.compression == foreign, n.format == foreign && !byTemplate && !asLines:
 		return command.WithHint(command.Usagef("output %q has the name of a format that culvert does not write", name),
-			"name it as what it is: .csv, .jsonl or .txt, then .zst or .gz if it is compressed, then .age")
+			"name it as what it is: .csv, .jsonl, .txt or .parquet, then .zst or .gz if it is compressed, then .age")
 	case n.format == "", byTemplate, asLines:
 	case !given("format"):
 		l.Format = n.format

@@ -222,7 +222,11 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 		name = "table." + l.o.format
 	}
 	readable, err := load.FormatOf(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, load.ErrParquet):
+		return in.Close(command.WithHint(command.Usagef("%s: files of Parquet are written, and not read", in.Name),
+			"load an export in another format: csv or jsonl"))
+	case err != nil:
 		return in.Close(command.WithHint(command.Usagef("%s: the format is neither csv nor tsv nor jsonl", in.Name),
 			"say which it is: --format csv"))
 	}

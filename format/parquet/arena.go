@@ -1,0 +1,52 @@
+package parquet
+
+import "io"
+
+// arena keeps the pages of a row group one after the other. Its memory is used again for the next group.
+type arena struct {
+	segments [][]byte
+	size     int
+}
+
+const segmentSize = 1 << 20
+
+// add copies bytes to the end, and returns their place.
+func (a *arena) add(p []byte) (place int) {
+	place = a.size
+	for len(p) > 0 {
+		if a.size == len(a.segments)*segmentSize {
+			a.segments = append(a.segments, make([]byte, segmentSize))
+		}
+		n := copy(a.segments[a.size/segmentSize][a.size%segmentSize:], p)
+		a.size, p = a.size+n, p[n:]
+	}
+	return place
+}
+
+// append appends n bytes at a place to dst.
+func (a *arena) append(dst []byte, place, n int) []byte {
+	for n > 0 {
+		part := a.part(place, n)
+		dst = append(dst, part...)
+		place, n = place+len(part), n-len(part)
+	}
+	return dst
+}
+
+// writeTo writes n bytes at a place.
+func (a *arena) writeTo(w io.Writer, place, n int) error {
+	for n > 0 {
+		part := a.part(place, n)
+		if _, err := w.Write(part); err != nil {
+			return err
+		}
+		place, n = place+len(part), n-len(part)
+	}
+	return nil
+}
+
+// part returns as many of the bytes at a place as are in one segment.
+func (a *arena) part(place, n int) []byte {
+	part := a.segments[place/segmentSize][place%segmentSize:]
+	return part[:min(n, len(part))]
+}

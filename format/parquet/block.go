@@ -1,0 +1,154 @@
+package parquet
+
+import (
+	"encoding/binary"
+
+	"culvert/format"
+	"culvert/internal/canonical"
+	"culvert/source"
+)
+
+// What an encoder passes to an assembler is a sequence of records: a kind, the size of the rest in four bytes, and the
+// rest. A block is one record; a row group of large rows is several, see large.go.
+const (
+	blockRecord = 'b'
+	groupRecord = 'g' // a row group of its own begins: its rows
+	bytesRecord = 'r' // of the file
+	chunkRecord = 'c' // a column of that row group ends
+
+	recordHead = 5
+)
+
+// The block of a batch has the number of its rows, and for each column, in order:
+//
+//	form       1         plain or ids
+//	nulls      varint
+//	bounds               the least and the greatest value, see bounds
+//	plain:
+//	  size     varint    of the page, before it is compressed
+//	  page     bytes     compressed: levels, values
+//	ids:
+//	  levels   bytes     with their own size before them
+//	  entries  varint    values in the dictionary
+//	  values   bytes     the dictionary, as PLAIN stores it
+//	  count    varint    of ids
+//	  ids                of two bytes each
+//
+// Bytes have their length before them, as a varint. A column whose values repeat is sent with ids, since all blocks of
+// a row group share the dictionary, which only the assembler has.
+const (
+	plainForm = 'p'
+	idsForm   = 'i'
+)
+
+// scratch is the memory for one block.
+type scratch struct {
+	page    []byte // levels and values of a page
+	packed  []byte // compressed, or booleans of a byte each
+	present []byte // a bit for each row that is not NULL
+	repeats repeats
+	values  canonical.Values
+	bounds  bounds
+}
+
+func beginRecord(dst []byte, kind byte) []byte { return append(dst, kind, 0, 0, 0, 0) }
+
+// endRecord sets the size of the record that begins at a place.
+func endRecord(dst []byte, at int) []byte {
+	binary.LittleEndian.PutUint32(dst[at+1:], uint32(len(dst)-at-recordHead))
+	return dst
+}
+
+func appendSized(dst, v []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(v))), v...)
+}
+
+// appendBlock appends the block of a batch.
+func (e *encoder) appendBlock(dst []byte, b *source.Batch, s *scratch) ([]byte, error) {
+	at := len(dst)
+	dst = binary.AppendUvarint(beginRecord(dst, blockRecord), uint64(b.Rows()))
+	for i := range e.columns {
+		var err error
+		if dst, err = e.appendColumn(dst, b, i, s); err != nil {
+			return dst, err
+		}
+	}
+	return endRecord(dst, at), nil
+}
+
+// appendColumn appends a column of a block.
+func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) ([]byte, error) {
+	c := &e.columns[i]
+	if c.physical != boolean && !e.varied[i].Load() {
+		repeats, err := e.findRepeats(b, i, s)
+		if err != nil {
+			return dst, err
+		}
+		if repeats {
+			return s.appendIDs(dst, b, i, c), nil
+		}
+	}
+	nulls := s.setPresent(b, i)
+	s.page = appendLevels(s.page[:0], s.present, b.Rows(), nulls)
+	begin := len(s.page)
+	if c.physical == boolean {
+		s.page, s.packed = s.packed[:0], s.page
+		begin = 0
+	}
+	for row := range b.Rows() {
+		kind, value := b.AnyValue(row, i)
+		if kind == source.Null {
+			continue
+		}
+		var why reason
+		if s.page, why = c.appendValue(s.page, kind, value, &s.values); why != "" {
+			return dst, c.unfit(row, why)
+		}
+	}
+	s.bounds.find(c, s.page[begin:])
+	if c.physical == boolean {
+		s.page, s.packed = appendBooleans(s.packed, s.page), s.page
+	}
+	dst = binary.AppendUvarint(append(dst, plainForm), uint64(nulls))
+	dst = s.bounds.append(dst)
+	dst = binary.AppendUvarint(dst, uint64(len(s.page)))
+	s.packed = e.codec.AppendFrame(s.packed[:0], s.page)
+	return appendSized(dst, s.packed), nil
+}
+
+// setPresent sets which rows have a value, and returns how many have none.
+func (s *scratch) setPresent(b *source.Batch, column int) (nulls int) {
+	s.present = s.present[:0]
+	var bits byte
+	for row := range b.Rows() {
+		if kind, _ := b.AnyValue(row, column); kind == source.Null {
+			nulls++
+		} else {
+			bits |= 1 << (row % 8)
+		}
+		if row%8 == 7 {
+			s.present, bits = append(s.present, bits), 0
+		}
+	}
+	if b.Rows()%8 != 0 {
+		s.present = append(s.present, bits)
+	}
+	return nulls
+}
+
+// appendBooleans appends bytes as bits.
+func appendBooleans(dst, values []byte) []byte {
+	var bits byte
+	for i, v := range values {
+		bits |= v << (i % 8)
+		if i%8 == 7 || i == len(values)-1 {
+			dst, bits = append(dst, bits), 0
+		}
+	}
+	return dst
+}
+
+// unfit is the error of a value.
+func (c *column) unfit(row int, why reason) error {
+	return &format.ValueError{Column: c.name, Row: int64(row) + 1, Reason: string(why)}
+}

@@ -1,0 +1,237 @@
+package parquet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"unicode/utf8"
+
+	"culvert/source"
+)
+
+// bounds are the least and the greatest value of a page, as PLAIN stores them but without a length: by the order of
+// the specification for the type of the column. Long ones are cut, the greatest one to a text that is greater.
+//
+// There are none if all values are NULL; nor if there is a NaN, which has no place in the order and which programs that
+// trust the bounds would not find.
+type bounds struct {
+	least, most []byte
+	known       bool
+	cut         bool // one is not a value
+}
+
+const longestBound = 64
+
+// find sets the bounds of values.
+func (b *bounds) find(c *column, values []byte) {
+	b.least, b.most, b.known, b.cut = b.least[:0], b.most[:0], false, false
+	if len(values) == 0 {
+		return
+	}
+	var least, most []byte
+	switch c.physical {
+	case boolean:
+		b.known = true
+		b.least = append(b.least, nearest(values, 0))
+		b.most = append(b.most, nearest(values, 1))
+		return
+	case int32s:
+		low, high := int32(math.MaxInt32), int32(math.MinInt32)
+		for ; len(values) >= 4; values = values[4:] {
+			v := int32(binary.LittleEndian.Uint32(values))
+			low, high = min(low, v), max(high, v)
+		}
+		b.least = binary.LittleEndian.AppendUint32(b.least, uint32(low))
+		b.most = binary.LittleEndian.AppendUint32(b.most, uint32(high))
+		b.known = true
+		return
+	case int64s:
+		low, high := int64(math.MaxInt64), int64(math.MinInt64)
+		for ; len(values) >= 8; values = values[8:] {
+			v := int64(binary.LittleEndian.Uint64(values))
+			low, high = min(low, v), max(high, v)
+		}
+		b.least = binary.LittleEndian.AppendUint64(b.least, uint64(low))
+		b.most = binary.LittleEndian.AppendUint64(b.most, uint64(high))
+		b.known = true
+		return
+	case floats, doubles:
+		b.findFloats(c, values)
+		return
+	case fixed:
+		least, most = values[:c.size], values[:c.size]
+		for ; len(values) > 0; values = values[c.size:] {
+			v := values[:c.size]
+			if c.compare(v, least) < 0 {
+				least = v
+			} else if c.compare(v, most) > 0 {
+				most = v
+			}
+		}
+	case byteArray:
+		for first := true; len(values) > 0; first = false {
+			n := binary.LittleEndian.Uint32(values)
+			v := values[4 : 4+n]
+			values = values[4+n:]
+			if first || bytes.Compare(v, least) < 0 {
+				least = v
+			}
+			if first || bytes.Compare(v, most) > 0 {
+				most = v
+			}
+		}
+	}
+	b.set(c, least, most)
+}
+
+// set sets the bounds to values, or to texts around them.
+func (b *bounds) set(c *column, least, most []byte) {
+	b.least, b.known = append(b.least[:0], least[:min(len(least), longestBound)]...), true
+	b.most = append(b.most[:0], most[:min(len(most), longestBound)]...)
+	if c.physical != byteArray {
+		return
+	}
+	isText := c.logical.Class != source.BytesClass
+	if len(least) > longestBound {
+		b.cut = true
+		if isText {
+			b.least = wholeRunes(b.least)
+		}
+	}
+	if len(most) > longestBound {
+		b.cut = true
+		if isText {
+			b.most, b.known = nextText(wholeRunes(b.most))
+		} else {
+			b.most, b.known = nextBytes(b.most)
+		}
+	}
+}
+
+// findFloats orders -0 before 0, as the specification advises: programs may take them for equal.
+func (b *bounds) findFloats(c *column, values []byte) {
+	low, high := math.Inf(1), math.Inf(-1)
+	for ; len(values) > 0; values = values[c.size:] {
+		v := c.floatOf(values)
+		if v != v {
+			return
+		}
+		low, high = min(low, v), max(high, v)
+	}
+	if low == 0 {
+		low = math.Copysign(0, -1)
+	}
+	if high == 0 {
+		high = 0
+	}
+	b.least, b.most, b.known = c.floatBytes(b.least, low), c.floatBytes(b.most, high), true
+}
+
+func (c *column) floatOf(value []byte) float64 {
+	if c.physical == floats {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(value)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(value))
+}
+
+func (c *column) floatBytes(dst []byte, v float64) []byte {
+	if c.physical == floats {
+		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(v)))
+	}
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+}
+
+// nearest returns a boolean if it is among the values, and otherwise the other one.
+func nearest(values []byte, v byte) byte {
+	if bytes.IndexByte(values, v) >= 0 {
+		return v
+	}
+	return 1 - v
+}
+
+// compare compares two values, or bounds, by the order of the column.
+func (c *column) compare(a, b []byte) int {
+	switch c.physical {
+	case int32s:
+		return order(int32(binary.LittleEndian.Uint32(a)), int32(binary.LittleEndian.Uint32(b)))
+	case int64s:
+		return order(int64(binary.LittleEndian.Uint64(a)), int64(binary.LittleEndian.Uint64(b)))
+	case floats, doubles:
+		return order(c.floatOf(a), c.floatOf(b))
+	case fixed:
+		if c.logical.Class == source.DecimalClass && a[0] != b[0] {
+			return order(int8(a[0]), int8(b[0])) // the sign
+		}
+	}
+	return bytes.Compare(a, b)
+}
+
+func order[T int8 | int32 | int64 | float64](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// wholeRunes leaves out the beginning of a character at the end of a text.
+func wholeRunes(text []byte) []byte {
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if i := len(text) - back; utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return text[:i]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// nextText makes a text one that is greater than all that begin with it: its last character becomes the next one. It
+// fails if there is none.
+func nextText(text []byte) ([]byte, bool) {
+	for len(text) > 0 {
+		last, size := utf8.DecodeLastRune(text)
+		text = text[:len(text)-size]
+		if last++; last == 0xD800 {
+			last = 0xE000 // what is between them are no characters
+		}
+		if last <= utf8.MaxRune {
+			return utf8.AppendRune(text, last), true
+		}
+	}
+	return text, false
+}
+
+// nextBytes is nextText for binary data.
+func nextBytes(data []byte) ([]byte, bool) {
+	for i := len(data) - 1; i >= 0; i-- {
+		if data[i]++; data[i] != 0 {
+			return data[:i+1], true
+		}
+	}
+	return data, false
+}
+
+// The forms of bounds in a block.
+const (
+	unknownBounds = 0
+	exactBounds   = 1
+	cutBounds     = 2
+)
+
+// append appends the form of the bounds, their lengths, of a byte each, and the bounds.
+func (b *bounds) append(dst []byte) []byte {
+	switch {
+	case !b.known:
+		return append(dst, unknownBounds)
+	case b.cut:
+		dst = append(dst, cutBounds)
+	default:
+		dst = append(dst, exactBounds)
+	}
+	dst = append(dst, byte(len(b.least)), byte(len(b.most)))
+	return append(append(dst, b.least...), b.most...)
+}

@@ -1,0 +1,59 @@
+// Package parquet writes the rows of a source as Apache Parquet, the columns that DuckDB, Polars, pandas and Spark read.
+//
+// A [Format] is given to an export in place of [culvert/format.CSV]:
+//
+//	plan := export.Plan{Format: parquet.Format{}, Compression: export.None, Recipients: recipients}
+//
+// The compression is none, since Parquet compresses each page by itself, with zstd: a reader fetches only the columns
+// and pages that it needs. Encryption is age around the file, as of all formats.
+//
+// # Types
+//
+// The logical type of a column ([culvert/source.Type]) becomes a type of Parquet:
+//
+//	bool             BOOLEAN
+//	int16            INT32, INTEGER(16, signed)
+//	int32, int64     INT32, INT64
+//	float32, 64      FLOAT, DOUBLE
+//	decimal(p,s)     DECIMAL(p,s), as INT32 up to 9 digits, INT64 up to 18, FIXED_LEN_BYTE_ARRAY up to 38
+//	bytes            BYTE_ARRAY
+//	date             INT32, DATE
+//	time             INT64, TIME(micros), in no zone
+//	timestamp        INT64, TIMESTAMP(micros), isAdjustedToUTC = false
+//	instant          INT64, TIMESTAMP(micros), isAdjustedToUTC = true
+//	uuid             FIXED_LEN_BYTE_ARRAY(16), UUID
+//	json             BYTE_ARRAY, JSON
+//	all others       BYTE_ARRAY, STRING: the text that the database prints
+//
+// The others are texts and enums; intervals; lists, and types of which nothing is known; and decimals without bounds,
+// or of more than 38 digits, which few readers have. All columns are optional: a NULL is a NULL.
+//
+// A value never becomes another one. One that does not fit the type of its column ends the export with a
+// [culvert/format.ValueError], which names the row and the column: infinity, years before 1 or after 9999, NaN in a
+// decimal, a time of 24:00 or more, a text that is not UTF-8, and what a column of SQLite holds that is not of its type.
+// Only how a value is printed is lost: 007 is the number 7, and an instant is in UTC.
+//
+// # How a file is made
+//
+// Two parts share the work, so that it is done on all cores and in bounded memory:
+//
+//	 batches, on all cores                                in order
+//	┌─────────┐ encoder ┌───────────────────────────┐ assembler ┌─────────────────────────────────────┐
+//	│ ~1 MiB  │────────▶│ block: a page of each     │──────────▶│ row group: by column, dictionary and│
+//	│ of rows │         │ column, compressed; or    │           │ pages; indexes; …; footer           │
+//	└─────────┘         │ ids and a small dictionary│           └─────────────────────────────────────┘
+//	                    └───────────────────────────┘
+//
+// The encoder makes a block of each batch. In it, a column is a compressed page; or, if at least half of its values
+// repeat, their ids in a small dictionary. The assembler keeps the pages of a row group until they have 128 MiB, or 32
+// MiB compressed. It brings the ids of all blocks to one dictionary for each column. A column whose dictionary exceeds
+// 1 MiB, or the 16 MiB that all have together, is written without one from there on. Then it writes the row group, and
+// behind it the index of its pages: where they are, their rows, NULLs, least and greatest values, of which those of long
+// texts are cut at 64 bytes. The footer has the same for each row group. Rows of more than 4 MiB are row groups of their
+// own, which pass through in pieces.
+//
+// So a file takes up to 32 MiB of memory for its pages, 16 MiB for dictionaries, and about 150 bytes for each column of
+// each row group, for the footer: 9 MB for a terabyte of values in 8 columns.
+//
+// The format is version 2.12 of apache/parquet-format: data pages of version 1, PLAIN and RLE_DICTIONARY.
+package parquet

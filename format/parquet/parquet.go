@@ -1,0 +1,124 @@
+package parquet
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"culvert/format"
+	"culvert/internal/compress"
+	"culvert/source"
+)
+
+// Format writes Parquet. The zero value is ready for use.
+type Format struct {
+	limits limits // of tests
+}
+
+// limits bound what is in memory. A zero stands for the usual limit.
+type limits struct {
+	groupText  int // bytes of values, before compression, at which a row group ends
+	groupBytes int // bytes of pages, compressed, at which it ends, since it is in memory until then
+	groupPages int // pages at which it ends
+	dictionary int // bytes of the dictionary of a column
+	all        int // bytes of all dictionaries
+	whole      int // bytes of the largest batch that is not a row group of its own
+}
+
+var usual = limits{
+	groupText:  128 << 20,
+	groupBytes: 32 << 20,
+	groupPages: 1 << 17,
+	dictionary: 1 << 20,
+	all:        16 << 20,
+	whole:      4 << 20,
+}
+
+// Extension returns ".parquet".
+func (Format) Extension() string { return ".parquet" }
+
+// Encoder returns an encoder, which is a [format.Assembled]. It fails if there are no columns, if two have the same
+// name, or if a name is not valid UTF-8, since most readers refuse such files.
+func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {
+	if len(columns) == 0 {
+		return nil, fmt.Errorf("parquet: a file must have a column, and these rows have none")
+	}
+	e := &encoder{limits: f.limits.orUsual(), varied: make([]atomic.Bool, len(columns))}
+	seen := make(map[string]bool, len(columns))
+	for i, c := range columns {
+		switch {
+		case seen[c.Name]:
+			return nil, fmt.Errorf("parquet: two columns have the name %q", c.Name)
+		case !utf8.ValidString(c.Name):
+			return nil, fmt.Errorf("parquet: the name of column %d is not valid UTF-8: %q", i+1, c.Name)
+		}
+		seen[c.Name] = true
+		e.columns = append(e.columns, columnOf(c))
+	}
+	e.codec = compress.NewEncoder(compress.Zstd, 0)
+	e.scratch.New = func() any { return new(scratch) }
+	return e, nil
+}
+
+func (l limits) orUsual() limits {
+	for _, pair := range []struct{ limit, usual *int }{
+		{&l.groupText, &usual.groupText},
+		{&l.groupBytes, &usual.groupBytes},
+		{&l.groupPages, &usual.groupPages},
+		{&l.dictionary, &usual.dictionary},
+		{&l.all, &usual.all},
+		{&l.whole, &usual.whole},
+	} {
+		if *pair.limit == 0 {
+			*pair.limit = *pair.usual
+		}
+	}
+	return l
+}
+
+// encoder makes blocks on all cores. See block.go, and large.go for rows that are too large for a block.
+type encoder struct {
+	columns []column
+	limits  limits
+	codec   *compress.Encoder
+	scratch sync.Pool     // of *scratch
+	varied  []atomic.Bool // columns whose values repeat too seldom for a dictionary, as the assembler has found
+}
+
+// AppendHeader returns dst: the assembler writes what is before the first row.
+func (e *encoder) AppendHeader(dst []byte) []byte { return dst }
+
+func (e *encoder) RowSize() int { return len(e.columns) }
+
+func (e *encoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
+	s := e.scratch.Get().(*scratch)
+	defer e.free(s)
+	return e.appendBlock(dst, b, s)
+}
+
+func (e *encoder) AppendPieces(
+	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
+) (_ []byte, err error) {
+	s := e.scratch.Get().(*scratch)
+	defer e.free(s)
+	if b.Size() > e.limits.whole {
+		return e.appendGroup(dst, b, s, size, next)
+	}
+	if dst, err = e.appendBlock(dst, b, s); err == nil && len(dst) >= size {
+		dst, err = next(dst)
+	}
+	return dst, err
+}
+
+// free keeps the memory of a scratch for the next batch, unless a large row has used much.
+func (e *encoder) free(s *scratch) {
+	const most = 4 << 20
+	if cap(s.page) > most {
+		s.page = nil
+	}
+	if cap(s.packed) > most {
+		s.packed = nil
+	}
+	e.scratch.Put(s)
+}
