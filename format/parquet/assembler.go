@@ -24,13 +24,13 @@ type assembler struct {
 
 	inDicts int // bytes of all dictionaries
 
-	// The row group that is being written.
-	chunks []chunk
-
-	// The file so far.
-	groups  int
-	allRows int64
-	footer  []byte // its row groups
+	// The row groups in the file, the columns of each in turn, and the indexes of their pages.
+	groups        []group
+	chunks        []chunk
+	bounds        []byte
+	columnIndexes []byte
+	offsetIndexes []byte
+	indexed       bool // the indexes are not too large
 
 	// Scratch.
 	meta    compact
@@ -54,21 +54,10 @@ type page struct {
 	least, most byte // bytes of its bounds
 }
 
-// chunk is a column of a row group in the file.
-type chunk struct {
-	dictionary, data int64 // offsets; 0 for no dictionary
-	size, text       int64 // with headers
-	plain, ids       bool  // there are such pages
-	index, places    span
-}
-
-// span is a part of the file.
-type span struct{ offset, size int64 }
-
 // Assemble returns the writer that makes a file of the blocks of the encoder. See [format.Assembled].
 func (e *encoder) Assemble(w io.Writer) io.WriteCloser {
 	const buffer = 64 << 10
-	return &assembler{e: e, out: bufio.NewWriterSize(w, buffer), dicts: make([]dictionary, len(e.columns))}
+	return &assembler{e: e, out: bufio.NewWriterSize(w, buffer), dicts: make([]dictionary, len(e.columns)), indexed: true}
 }
 
 // Write adds whole records.
@@ -99,7 +88,6 @@ func (a *assembler) add(kind byte, record []byte) error {
 			return err
 		}
 		a.rows = int64(fields.uvarint())
-		a.chunks = a.chunks[:0]
 		return a.begin()
 	case bytesRecord:
 		return a.write(record)

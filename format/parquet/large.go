@@ -158,7 +158,7 @@ func (a *assembler) addLarge(fields *reader) error {
 	a.chunks = append(a.chunks, chunk{
 		plain: true, data: a.offset - size, size: size, text: int64(p.header) + int64(p.text),
 	})
-	if len(a.chunks) == len(a.e.columns) {
+	if len(a.chunks)%len(a.e.columns) == 0 {
 		return a.finishGroup()
 	}
 	return nil

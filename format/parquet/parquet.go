@@ -23,6 +23,7 @@ type limits struct {
 	groupPages int // pages at which it ends
 	dictionary int // bytes of the dictionary of a column
 	all        int // bytes of all dictionaries
+	indexes    int // bytes of the indexes of pages, without which the file is written if they become larger
 	whole      int // bytes of the largest batch that is not a row group of its own
 }
 
@@ -32,6 +33,7 @@ var usual = limits{
 	groupPages: 1 << 17,
 	dictionary: 1 << 20,
 	all:        16 << 20,
+	indexes:    16 << 20,
 	whole:      4 << 20,
 }
 
@@ -68,6 +70,7 @@ func (l limits) orUsual() limits {
 		{&l.groupPages, &usual.groupPages},
 		{&l.dictionary, &usual.dictionary},
 		{&l.all, &usual.all},
+		{&l.indexes, &usual.indexes},
 		{&l.whole, &usual.whole},
 	} {
 		if *pair.limit == 0 {

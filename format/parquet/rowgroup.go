@@ -1,9 +1,6 @@
 package parquet
 
-import (
-	"errors"
-	"math"
-)
+import "errors"
 
 // The numbers of the specification in page headers, column chunks and the file.
 const (
@@ -55,7 +52,6 @@ func (a *assembler) endGroup() error {
 	if err := a.begin(); err != nil {
 		return err
 	}
-	a.chunks = a.chunks[:0]
 	for i := range a.e.columns {
 		if err := a.writeChunk(i); err != nil {
 			return err
@@ -134,42 +130,37 @@ func (c *compact) dictionaryHeader(text, size, entries int) []byte {
 	return c.buf
 }
 
-// finishGroup writes the indexes of a row group whose pages are in the file, and begins the next one. The indexes are
-// beside their row group, so that they do not stay in memory.
+// finishGroup makes the indexes of a row group whose pages are in the file, and begins the next one.
 func (a *assembler) finishGroup() error {
-	for i := range a.chunks {
-		c := &a.chunks[i]
-		if a.hasBounds(i) {
-			c.index.offset = a.offset
-			if err := a.write(a.columnIndex(i)); err != nil {
-				return err
-			}
-			c.index.size = a.offset - c.index.offset
+	g := group{rows: a.rows}
+	for i := range a.e.columns {
+		c := &a.chunks[len(a.chunks)-len(a.e.columns)+i]
+		g.text, g.size = g.text+c.text, g.size+c.size
+		a.setStatistics(c, i)
+		if a.indexed {
+			a.addIndexes(c, i)
 		}
 	}
-	for i := range a.chunks {
-		c := &a.chunks[i]
-		c.places.offset = a.offset
-		if err := a.write(a.offsetIndex(i)); err != nil {
-			return err
-		}
-		c.places.size = a.offset - c.places.offset
+	a.groups = append(a.groups, g)
+	if a.indexed = len(a.columnIndexes)+len(a.offsetIndexes) <= a.e.limits.indexes; !a.indexed {
+		a.columnIndexes, a.offsetIndexes = nil, nil
 	}
-	a.appendGroup()
-	a.groups++
-	a.allRows += a.rows
 	a.rows, a.text, a.inDicts, a.arena.size, a.pages = 0, 0, 0, 0, a.pages[:0]
 	for i := range a.dicts {
 		a.dicts[i].reset()
 	}
-	if len(a.footer) > mostMetadata {
-		return errors.New("parquet: the file has too many row groups for its metadata")
-	}
 	return nil
 }
 
-// mostMetadata leaves room for the schema in what has 31 bits.
-const mostMetadata = math.MaxInt32 - 64<<20
+// addIndexes adds the indexes of a column of a row group. They are written before the footer, as some readers demand.
+func (a *assembler) addIndexes(c *chunk, i int) {
+	if a.hasBounds(i) {
+		index := a.columnIndex(i)
+		a.columnIndexes, c.index = append(a.columnIndexes, index...), len(index)
+	}
+	places := a.offsetIndex(c, i)
+	a.offsetIndexes, c.places = append(a.offsetIndexes, places...), len(places)
+}
 
 // hasBounds reports whether all pages of a column that have values have bounds.
 func (a *assembler) hasBounds(column int) bool {
@@ -233,8 +224,8 @@ func (a *assembler) orderOf(column int) int {
 	return ascending
 }
 
-func (a *assembler) offsetIndex(column int) []byte {
-	t, offset, row := &a.meta, a.chunks[column].data, int64(0)
+func (a *assembler) offsetIndex(of *chunk, column int) []byte {
+	t, offset, row := &a.meta, of.data, int64(0)
 	t.reset()
 	t.list(1, thriftStruct, len(a.pages)/len(a.e.columns))
 	for p := range a.columnPages(column) {
@@ -248,149 +239,4 @@ func (a *assembler) offsetIndex(column int) []byte {
 	}
 	t.end()
 	return t.buf
-}
-
-// appendGroup appends the metadata of a row group to the footer.
-func (a *assembler) appendGroup() {
-	t := &a.meta
-	t.reset()
-	t.buf, a.footer = a.footer, nil
-	text, size := int64(0), int64(0)
-	t.beginElement()
-	t.list(1, thriftStruct, len(a.chunks))
-	for i := range a.chunks {
-		a.appendChunk(t, i)
-		text, size = text+a.chunks[i].text, size+a.chunks[i].size
-	}
-	t.i64(2, text)
-	t.i64(3, a.rows)
-	t.i64(5, a.chunks[0].begin())
-	t.i64(6, size)
-	t.end()
-	a.footer, t.buf = t.buf, nil
-}
-
-func (c *chunk) begin() int64 {
-	if c.ids {
-		return c.dictionary
-	}
-	return c.data
-}
-
-// appendChunk appends the metadata of a column of a row group.
-func (a *assembler) appendChunk(t *compact, column int) {
-	c := &a.chunks[column]
-	t.beginElement()
-	t.i64(2, 0) // a field without a use, which is to be 0
-	t.begin(3)
-	t.i32(1, int(a.e.columns[column].physical))
-	encodings := []int{rleEncoding}
-	if c.plain || c.ids { // that of the dictionary
-		encodings = append(encodings, plainEncoding)
-	}
-	if c.ids {
-		encodings = append(encodings, idsEncoding)
-	}
-	t.list(2, thriftI32, len(encodings))
-	for _, encoding := range encodings {
-		t.element(encoding)
-	}
-	t.list(3, thriftBinary, 1)
-	t.text([]byte(a.e.columns[column].name))
-	t.i32(4, zstdCodec)
-	t.i64(5, a.rows)
-	t.i64(6, c.text)
-	t.i64(7, c.size)
-	t.i64(9, c.data)
-	if c.ids {
-		t.i64(11, c.dictionary)
-	}
-	t.begin(12)
-	a.appendStatistics(t, column)
-	t.end()
-	t.end()
-	t.i64(4, c.places.offset)
-	t.i32(5, int(c.places.size))
-	if c.index.size > 0 {
-		t.i64(6, c.index.offset)
-		t.i32(7, int(c.index.size))
-	}
-	t.end()
-}
-
-// appendStatistics appends the number of NULLs and the bounds of a column of a row group.
-func (a *assembler) appendStatistics(t *compact, column int) {
-	c, nulls, known, exact := &a.e.columns[column], int64(0), false, true
-	for p := range a.columnPages(column) {
-		if nulls += int64(p.nulls); p.nulls == p.rows {
-			continue
-		}
-		exact = exact && p.bounded == exactBounds
-		least, most := a.boundsOf(p)
-		if !known || p.bounded != unknownBounds && c.compare(least, a.least) < 0 {
-			a.least = append(a.least[:0], least...)
-		}
-		if !known || p.bounded != unknownBounds && c.compare(most, a.most) > 0 {
-			a.most = append(a.most[:0], most...)
-		}
-		known = true
-	}
-	t.i64(3, nulls)
-	if known && a.hasBounds(column) {
-		t.binary(5, a.most)
-		t.binary(6, a.least)
-		t.bool(7, exact)
-		t.bool(8, exact)
-	}
-}
-
-// Close ends the file. It does not close the writer below.
-func (a *assembler) Close() error {
-	if a.err == nil {
-		a.err = a.close()
-	}
-	err := a.err
-	if err == nil {
-		a.err = errClosed
-	}
-	return err
-}
-
-var errClosed = errors.New("parquet: write to a file that has ended")
-
-func (a *assembler) close() error {
-	if err := errors.Join(a.endGroup(), a.begin()); err != nil {
-		return err
-	}
-	begin := a.offset
-	t := &compact{}
-	t.i32(1, 2) // the version
-	t.list(2, thriftStruct, 1+len(a.e.columns))
-	t.beginElement()
-	t.string(4, "schema")
-	t.i32(5, len(a.e.columns))
-	t.end()
-	for i := range a.e.columns {
-		a.e.columns[i].appendSchema(t)
-	}
-	t.i64(3, a.allRows)
-	t.list(4, thriftStruct, a.groups)
-	if err := errors.Join(a.write(t.buf), a.write(a.footer)); err != nil {
-		return err
-	}
-	t.buf = t.buf[:0]
-	t.string(6, "culvert version 1.0.0") // of a form that readers parse
-	t.list(7, thriftStruct, len(a.e.columns))
-	for range a.e.columns {
-		t.beginElement()
-		t.empty(1) // bounds are in the order of the type
-		t.end()
-	}
-	t.end()
-	size := a.offset - begin + int64(len(t.buf))
-	t.buf = append(t.buf, byte(size), byte(size>>8), byte(size>>16), byte(size>>24))
-	if err := errors.Join(a.write(t.buf), a.write([]byte(magic))); err != nil {
-		return err
-	}
-	return a.out.Flush()
 }

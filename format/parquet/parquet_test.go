@@ -1,0 +1,411 @@
+package parquet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/format"
+	"culvert/format/parquet/parquettest"
+	"culvert/internal/testkit"
+	"culvert/source"
+)
+
+// cell is a value of a test.
+type cell struct {
+	kind source.Kind
+	text string
+}
+
+var null = cell{}
+
+func columnsOf(tb testing.TB, types ...string) []source.Column {
+	tb.Helper()
+	columns := make([]source.Column, len(types))
+	for i, text := range types {
+		columns[i].Name = fmt.Sprintf("%d %s", i, text)
+		if err := columns[i].Logical.UnmarshalText([]byte(text)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return columns
+}
+
+func batchOf(rows ...[]cell) *source.Batch {
+	b := new(source.Batch)
+	b.Reset(len(rows[0]))
+	for _, row := range rows {
+		for _, v := range row {
+			if v.kind == source.Null {
+				b.AppendNull()
+			} else {
+				b.Append(v.kind, []byte(v.text))
+			}
+		}
+		b.EndRow()
+	}
+	return b
+}
+
+// write writes batches to a file.
+func write(tb testing.TB, f Format, columns []source.Column, batches ...*source.Batch) []byte {
+	tb.Helper()
+	encoder, err := f.Encoder(columns)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var file bytes.Buffer
+	w := encoder.(format.Assembled).Assemble(&file)
+	for _, b := range batches {
+		block, err := encoder.AppendPieces(nil, b, 1<<20, func(piece []byte) ([]byte, error) {
+			_, err := w.Write(piece)
+			return piece[:0], err
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := w.Write(block); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		tb.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+var allTypes = []string{
+	"bool", "int16", "int32", "int64", "float32", "float64", "decimal(9,2)", "decimal(18,0)", "decimal(38,10)",
+	"decimal(20,20)", "decimal", "decimal(39,1)", "string", "char(3)", "bytes", "date", "time", "timestamp", "instant",
+	"interval", "uuid", "json", "enum", "list(int32)", "unknown",
+}
+
+// randomCell returns a value of a type. Repeats says of how many it is one.
+func randomCell(r *rand.Rand, t source.Type, repeats int) cell {
+	n := r.IntN(repeats)
+	switch t.Class {
+	case source.BoolClass:
+		return cell{source.Bool, string("tf"[n%2])}
+	case source.IntClass:
+		return cell{source.Number, fmt.Sprint(n%30000 - 10000)}
+	case source.FloatClass:
+		return cell{source.Number, fmt.Sprint(float32(n)/8 - 1000)}
+	case source.DecimalClass:
+		if t.Scale == t.Precision && t.Scale > 0 {
+			return cell{source.Number, fmt.Sprintf("-0.%d", n)}
+		}
+		return cell{source.Number, fmt.Sprintf("%d.%d", n%100000-50000, 0)}
+	case source.BytesClass:
+		return cell{source.Bytes, strings.Repeat(string(rune(n)), n%50)}
+	case source.DateClass:
+		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d", 1+n%9999, 1+n%12, 1+n%28)}
+	case source.TimeClass:
+		return cell{source.Text, fmt.Sprintf("%02d:%02d:%02d.%03d", n%24, n%60, n%59, n%1000)}
+	case source.TimestampClass:
+		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d 23:59:%02d", 1+n%9999, 1+n%12, 1+n%28, n%60)}
+	case source.InstantClass:
+		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d 23:59:59.%06d+05:30", 2+n%9990, 1+n%12, 1+n%28, n%1000000)}
+	case source.UUIDClass:
+		return cell{source.Text, fmt.Sprintf("0123abcd-00ff-4000-8000-%012x", n)}
+	case source.JSONClass:
+		return cell{source.JSON, fmt.Sprintf(`{"n": %d}`, n)}
+	}
+	return cell{source.Text, strings.Repeat(fmt.Sprintf("é%d ", n), n%30)}
+}
+
+// TestRandom takes random rows of all types to a file and back, through row groups, dictionaries that become too large,
+// and pages without values.
+func TestRandom(t *testing.T) {
+	t.Parallel()
+	columns := columnsOf(t, append(allTypes, allTypes...)...)
+	small := Format{limits{groupText: 1 << 18, dictionary: 1 << 12, all: 1 << 16}}
+	for round, f := range []Format{{}, small, {limits{groupBytes: 1}}, {limits{groupPages: 1, all: 1}}, {limits{whole: 1}}} {
+		r := rand.New(rand.NewPCG(uint64(round), 0))
+		var batches []*source.Batch
+		for range 1 + r.IntN(8) {
+			var rows [][]cell
+			nulls := r.IntN(3)
+			for range 1 + r.IntN(800) {
+				row := make([]cell, len(columns))
+				for i, c := range columns {
+					repeats := 1 << 30
+					if i < len(allTypes) {
+						repeats = 100
+					}
+					if row[i] = randomCell(r, c.Logical, repeats); nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0 {
+						row[i] = null
+					}
+				}
+				rows = append(rows, row)
+			}
+			batches = append(batches, batchOf(rows...))
+		}
+		parquettest.Expect(t, write(t, f, columns, batches...), columns, batches...)
+	}
+}
+
+func TestNoRows(t *testing.T) {
+	columns := columnsOf(t, allTypes...)
+	file := write(t, Format{}, columns)
+	parquettest.Expect(t, file, columns)
+	if groups := len(parquettest.Open(t, file).RowGroups()); groups != 0 {
+		t.Errorf("%d row groups", groups)
+	}
+}
+
+func TestManyColumns(t *testing.T) {
+	const n = 1600
+	columns := columnsOf(t, slices.Repeat([]string{"int32", "string"}, n/2)...)
+	row := make([]cell, n)
+	for i := range row {
+		row[i] = cell{source.Number, fmt.Sprint(i)}
+	}
+	b := batchOf(row, make([]cell, n), row)
+	parquettest.Expect(t, write(t, Format{}, columns, b, b), columns, b, b)
+}
+
+// TestGroupLimit ends a row group with the block that reaches the limit.
+func TestGroupLimit(t *testing.T) {
+	columns := columnsOf(t, "int64")
+	row := []cell{{source.Number, "1"}}
+	one := batchOf(row)
+	const size = 4 + 2 + 8 // of a page: levels and the value
+	for text, groups := range map[int]int{size: 4, size + 1: 2, 2 * size: 2, 4 * size: 1, 4*size + 1: 1} {
+		file := write(t, Format{limits{groupText: text}}, columns, one, one, one, one)
+		parquettest.Expect(t, file, columns, one, one, one, one)
+		if got := len(parquettest.Open(t, file).RowGroups()); got != groups {
+			t.Errorf("with a limit of %d bytes, %d row groups, want %d", text, got, groups)
+		}
+	}
+}
+
+func TestRefusedColumns(t *testing.T) {
+	for want, columns := range map[string][]source.Column{
+		"have none":      nil,
+		"have the name":  {{Name: "a"}, {Name: "a"}},
+		"not valid UTF-": {{Name: "a\xff"}},
+	} {
+		if _, err := (Format{}).Encoder(columns); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: error %v, want one of %q", columns, err, want)
+		}
+	}
+}
+
+// TestUnfit refuses each value that its type does not have, by row and column, whether it is in a block or in pieces.
+func TestUnfit(t *testing.T) {
+	for _, test := range []struct{ logical, good, bad string }{
+		{"bool", "t", "2"},
+		{"int16", "32767", "32768"},
+		{"int16", "-32768", "-32769"},
+		{"int32", "-2147483648", "2147483648"},
+		{"int64", "9223372036854775807", "9223372036854775808"},
+		{"int64", "-9223372036854775808", "1.5"},
+		{"int64", "0000000000000000000007", ""},
+		{"float32", "3.4e38", "1e39"},
+		{"float64", "-Infinity", "0x10"},
+		{"float64", "NaN", "1_0"},
+		{"decimal(3,1)", "-99.9", "100.0"},
+		{"decimal(3,1)", "1.50", "1.55"},
+		{"decimal(3,1)", "1e1", "1e2"},
+		{"decimal(3,1)", "-.5", "NaN"},
+		{"decimal(38,0)", strings.Repeat("9", 38), "1" + strings.Repeat("0", 38)},
+		{"decimal(38,38)", "-0." + strings.Repeat("9", 38), "Infinity"},
+		{"date", "0001-01-01", "0044-03-15 BC"},
+		{"date", "9999-12-31", "10000-01-01"},
+		{"date", "2024-02-29", "2023-02-29"},
+		{"date", "2026/1/2", "infinity"},
+		{"time", "23:59:59.999999", "24:00:00"},
+		{"time", "00:00:00", "-01:00:00"},
+		{"time", "12:00:00.5000000", "12:00:00.1234567"},
+		{"timestamp", "9999-12-31 23:59:59.999999", "-infinity"},
+		{"timestamp", "2026-01-02T03:04:05", "2026-01-02 03:04:05+01"},
+		{"instant", "2026-01-02 03:04:05-05:30", "0001-01-01 00:00:00+01"},
+		{"instant", "9999-12-31 23:59:59Z", "9999-12-31 23:59:59-00:00:01"},
+		{"uuid", "{0123ABCD00ff40008000000000000001}", "0123abcd-00ff-4000-8000-00000000000g"},
+		{"json", "1", "{"},
+		{"string", "é", "\xff"},
+		{"list(string)", "{é}", "{\xff}"},
+	} {
+		for _, f := range []Format{{}, {limits{whole: 1}}} {
+			columns := columnsOf(t, "int32", test.logical)
+			first, good := []cell{{source.Number, "1"}, null}, cell{source.Text, test.good}
+			bad := cell{source.Text, test.bad}
+			b := batchOf(first, []cell{null, good})
+			parquettest.Expect(t, write(t, f, columns, b), columns, b)
+			b = batchOf(first, []cell{null, good}, []cell{null, bad})
+			expectUnfit(t, f, columns, b, 3)
+			if test.logical != "string" && test.logical != "list(string)" {
+				b = batchOf([]cell{null, {source.Bytes, test.good}})
+				expectUnfit(t, f, columns, b, 1)
+			}
+		}
+	}
+	columns := columnsOf(t, "int32", "bytes")
+	expectUnfit(t, Format{}, columns, batchOf([]cell{null, {source.Text, "x"}}), 1)
+}
+
+func expectUnfit(t *testing.T, f Format, columns []source.Column, b *source.Batch, row int64) {
+	t.Helper()
+	encoder, err := f.Encoder(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func(piece []byte) ([]byte, error) { return piece[:0], nil }
+	_, err = encoder.AppendPieces(nil, b, 1<<20, next)
+	unfit, is := errors.AsType[*format.ValueError](err)
+	if !is || unfit.Row != row || unfit.Column != columns[1].Name || unfit.Reason == "" {
+		_, text := b.Value(int(row-1), 1)
+		t.Errorf("%s, %q: error %v, want one about row %d", columns[1].Name, text, err, row)
+	}
+}
+
+// TestLarge passes large values through in pieces of bounded size.
+func TestLarge(t *testing.T) {
+	columns := columnsOf(t, "int32", "string", "bytes", "bool")
+	text, data := strings.Repeat("é large ", 1<<20), make([]byte, 9<<20)
+	for i := range data {
+		data[i] = byte(i * i >> 8)
+	}
+	large := new(source.Batch)
+	large.SetLending(true)
+	large.Reset(4)
+	for _, v := range []cell{{source.Number, "1"}, {source.Text, text}, {source.Bytes, string(data)}, {source.Bool, "t"}} {
+		large.Lend(v.kind, []byte(v.text))
+	}
+	large.EndRow()
+	small := batchOf([]cell{{source.Number, "2"}, {source.Text, ""}, null, {source.Bool, "f"}})
+	parquettest.Expect(t, write(t, Format{}, columns, small, large, large, small), columns, small, large, large, small)
+
+	encoder, err := Format{}.Encoder(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 1 << 20
+	piece := make([]byte, 0, 2*size)
+	last, err := encoder.AppendPieces(piece, large, size, func(piece []byte) ([]byte, error) {
+		if len(piece) > size+400<<10 {
+			t.Errorf("a piece of %d bytes", len(piece))
+		}
+		return piece[:0], nil
+	})
+	if err != nil || len(last) >= size {
+		t.Errorf("a last piece of %d bytes, error %v", len(last), err)
+	}
+	failure := errors.New("full")
+	_, err = encoder.AppendPieces(piece, large, size, func([]byte) ([]byte, error) { return nil, failure })
+	if err != failure {
+		t.Errorf("error %v, want that of next", err)
+	}
+}
+
+// failing fails after n bytes.
+type failing struct{ n int }
+
+var errFull = errors.New("full")
+
+func (f *failing) Write(p []byte) (int, error) {
+	if f.n -= len(p); f.n < 0 {
+		return 0, errFull
+	}
+	return len(p), nil
+}
+
+func TestWriteErrors(t *testing.T) {
+	columns := columnsOf(t, "int32", "string")
+	var rows [][]cell
+	for i := range 20000 {
+		rows = append(rows, []cell{{source.Number, fmt.Sprint(i * i)}, {source.Text, fmt.Sprint(i * i * i)}})
+	}
+	b := batchOf(rows...)
+	whole := len(write(t, Format{}, columns, b))
+	encoder, err := Format{}.Encoder(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := encoder.AppendRows(nil, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; n < whole; n += whole/7 + 1 {
+		w := encoder.(format.Assembled).Assemble(&failing{n: n})
+		_, writeErr := w.Write(block)
+		if err := w.Close(); !errors.Is(err, errFull) || writeErr != nil && !errors.Is(writeErr, errFull) {
+			t.Errorf("after %d bytes: errors %v and %v", n, writeErr, err)
+		}
+	}
+	w := encoder.(format.Assembled).Assemble(io.Discard)
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.Write(block); err == nil {
+		t.Error("a write after Close does not fail")
+	}
+}
+
+// typicalBatch has rows as most tables have them.
+func typicalBatch(tb testing.TB) ([]source.Column, *source.Batch) {
+	tb.Helper()
+	columns := columnsOf(tb, "int64", "int32", "string", "decimal(10,2)", "timestamp", "bool", "enum", "float64")
+	r := rand.New(rand.NewPCG(1, 2))
+	b := new(source.Batch)
+	b.Reset(len(columns))
+	for id := int64(1); !b.Full(); id++ {
+		b.AppendInt(id)
+		b.AppendInt(r.Int64N(50000))
+		b.Append(source.Text, fmt.Appendf(nil, "an item of the order %d", r.IntN(1<<20)))
+		b.Append(source.Number, fmt.Appendf(nil, "%d.%02d", r.IntN(1000), r.IntN(100)))
+		b.Append(source.Text, fmt.Appendf(nil, "2026-01-%02d %02d:%02d:00", 1+r.IntN(28), r.IntN(24), r.IntN(60)))
+		b.Append(source.Bool, []byte("tf")[id%2:][:1])
+		b.Append(source.Text, []byte([]string{"new", "paid", "sent"}[r.IntN(3)]))
+		b.AppendFloat(r.Float64())
+		b.EndRow()
+	}
+	return columns, b
+}
+
+func TestAllocations(t *testing.T) {
+	columns, b := typicalBatch(t)
+	encoder, err := Format{limits{groupBytes: 1 << 18}}.Encoder(columns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := encoder.(format.Assembled).Assemble(io.Discard)
+	var block []byte
+	testkit.Allocs(t, 1, func() { // the footer grows
+		if block, err = encoder.AppendRows(block[:0], b); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func BenchmarkAppendRows(b *testing.B) {
+	columns, batch := typicalBatch(b)
+	csv, err := format.CSV{}.Encoder(columns)
+	if err != nil {
+		b.Fatal(err)
+	}
+	text, err := csv.AppendRows(nil, batch)
+	if err != nil {
+		b.Fatal(err)
+	}
+	encoder, err := Format{}.Encoder(columns)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	var block []byte
+	for b.Loop() {
+		if block, err = encoder.AppendRows(block[:0], batch); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(text))/float64(len(block)), "ratio")
+}
