@@ -1,11 +1,15 @@
 package sourcetest
 
 import (
+	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
 
 	"culvert/format"
+	"culvert/format/parquet"
+	"culvert/format/parquet/parquettest"
 	"culvert/source"
 )
 
@@ -33,6 +37,58 @@ func expectReadBack(t *testing.T, columns []source.Column, kinds []source.Kind, 
 	if !slices.ContainsFunc(rows, func(row []value) bool { return slices.ContainsFunc(row, changesInJSONL) }) {
 		readBack(t, format.JSONL{InvalidUTF8: format.Base64Invalid}, columns, fields, &batch, rows)
 	}
+	expectParquet(t, columns, rows)
+}
+
+// expectParquet writes each row as Parquet, which has columns of one type each. It refuses the values that its types do
+// not have, and keeps all others.
+func expectParquet(t *testing.T, columns []source.Column, rows [][]value) {
+	t.Helper()
+	encoder, err := parquet.Format{}.Encoder(columns)
+	if err != nil {
+		return // names that are the same, or no columns
+	}
+	var one, kept source.Batch
+	kept.Reset(len(columns))
+	for r, row := range rows {
+		fits := true
+		one.Reset(len(columns))
+		for i, v := range row {
+			if v.kind == source.Null {
+				one.AppendNull()
+				continue
+			}
+			one.Append(v.kind, []byte(v.text))
+			fits = fits && parquettest.Fits(columns[i].Logical, v.kind, []byte(v.text))
+		}
+		one.EndRow()
+		if fits {
+			kept.AppendFrom(&one, 0, 0, len(columns))
+			kept.EndRow()
+		}
+		_, err := encoder.AppendRows(nil, &one)
+		if _, refused := errors.AsType[*format.ValueError](err); refused == fits || refused != (err != nil) {
+			t.Errorf("Parquet: row %d, %v: error %v, and its values fit: %v", r, row, err, fits)
+		}
+	}
+	if t.Failed() {
+		return
+	}
+	block, err := encoder.AppendRows(nil, &kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	w := encoder.(format.Assembled).Assemble(&file)
+	if kept.Rows() > 0 {
+		if _, err := w.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	parquettest.Expect(t, file.Bytes(), columns, &kept)
 }
 
 // changesInJSONL reports whether a value is JSON with white space that a line does not keep.
