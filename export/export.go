@@ -13,7 +13,6 @@ import (
 
 	"culvert/agefile"
 	"culvert/format"
-	"culvert/internal/canonical"
 	"culvert/internal/compress"
 	"culvert/internal/rowsum"
 	"culvert/mask"
@@ -348,54 +347,6 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		pl.stats.Untold = untold.Untold(numbers)
 	}
 	return pl.stats, err
-}
-
-// encoders returns the encoder of the text, and the one of the lines that are summed up. It is the same for CSV.
-func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines format.LineEncoder, err error) {
-	jsonl, isJSONL := p.format().(format.JSONL)
-	if isJSONL || p.kept {
-		lines = jsonl.Lines(columns)
-	} else {
-		csv, err := format.CSV{}.Encoder(columns)
-		if err != nil {
-			return nil, nil, err
-		}
-		lines = csv.(format.LineEncoder)
-	}
-	if _, is := p.format().(format.CSV); is {
-		return lines, lines, nil
-	}
-	encoder, err = p.format().Encoder(columns)
-	if _, assembled := encoder.(format.Assembled); assembled && p.Compression != None {
-		return nil, nil, fmt.Errorf("export: the format of %s files compresses by itself: the compression must be none",
-			p.format().Extension())
-	}
-	return encoder, lines, err
-}
-
-// types returns what the values of rows are, and so which of their texts may not be canonical. What is masked is no
-// longer what the database has printed.
-func (p *Plan) types(rows source.Rows, masked []string) *canonical.Types {
-	columns, printed := rows.Columns(), source.Dialect("")
-	if printer, is := rows.(source.Printer); is {
-		printed = printer.PrintedBy()
-	}
-	if p.exported != nil {
-		columns, printed = p.exported, ""
-	}
-	if _, isJSONL := p.format().(format.JSONL); isJSONL || p.kept {
-		return canonical.KeptTypesOf(columns, printed, masked...)
-	}
-	return canonical.TypesOf(columns, printed, masked...)
-}
-
-// headerSize returns the size of the text before the first row.
-func (p *Plan) headerSize(columns []source.Column) (int64, error) {
-	encoder, _, err := p.encoders(columns)
-	if err != nil {
-		return 0, err
-	}
-	return int64(len(encoder.AppendHeader(nil))), nil
 }
 
 // begin returns the Progress of an export that begins.

@@ -367,6 +367,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {
 		return nil, command.Usagef("--no-encrypt cannot be combined with recipients or a passphrase")
 	}
+	o.Settle(o.given)
 	if o.namesFile(names) {
 		name := o.output
 		if argument.IsURL(name) {
@@ -376,7 +377,6 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 			return nil, err
 		}
 	}
-	o.Settle(o.given)
 	return plan, o.Layout.Apply(plan)
 }
 

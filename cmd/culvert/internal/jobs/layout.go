@@ -71,7 +71,7 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 		return command.Usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
 	case l.Format == "parquet" && plan.Compression != export.None:
 		return command.WithHint(command.Usagef("-f parquet compresses by itself, so -c cannot be %s", l.Compression),
-			"leave out -c")
+			"leave out -c, and .zst or .gz in the name")
 	}
 	switch l.Format {
 	case "csv":
