@@ -83,7 +83,8 @@ func TestParquetReaders(t *testing.T) {
 		if err != nil || stats.Readers != 3 {
 			t.Fatalf("%+v, %v", stats, err)
 		}
-		if n := parquettest.Open(t, out.Bytes()).NumRows(); n != int64(rows.rows) || stats.Sum != naiveSum(t, &rows, "") {
+		sum, n := naiveSum(t, &rows, ""), parquettest.Open(t, out.Bytes()).NumRows()
+		if n != int64(rows.rows) || stats.Sum != sum {
 			t.Errorf("%d rows, %+v", n, stats)
 		}
 	}
@@ -141,7 +142,8 @@ func TestParquetFails(t *testing.T) {
 		Format: parquet.Format{}, Compression: export.None, Recipients: []age.Recipient{id.Recipient()}, Jobs: 3,
 	}
 	var file bytes.Buffer
-	if _, err := plan.Table(t.Context(), &file, &generated{rows: 20_000, failAt: 15_000, fail: broken}, ""); err != broken {
+	faulty := &generated{rows: 20_000, failAt: 15_000, fail: broken}
+	if _, err := plan.Table(t.Context(), &file, faulty, ""); !errors.Is(err, broken) {
 		t.Errorf("error %v, want that of the source", err)
 	}
 	if _, err := open(file.Bytes(), id); !errors.Is(err, agefile.ErrCorrupt) {
@@ -184,11 +186,13 @@ func TestParquetUnfit(t *testing.T) {
 	}{{&src, rows - 1}, {&divided{generated: src}, 0}} {
 		_, err := plan.Table(t.Context(), io.Discard, test.src, "")
 		unfit, is := errors.AsType[*format.ValueError](err)
-		if !is || unfit.Column != "text" || unfit.Row != test.row || strings.Contains(err.Error(), "row") != (test.row > 0) {
+		if !is || unfit.Column != "text" || unfit.Row != test.row ||
+			strings.Contains(err.Error(), "row") != (test.row > 0) {
 			t.Errorf("error %v, want one about row %d", err, test.row)
 		}
 	}
-	odd := database(t, "CREATE TABLE odd (n INTEGER, t TEXT); INSERT INTO odd VALUES (1, 'a'), ('two', 'b'), (3, x'00')")
+	odd := database(t, `CREATE TABLE odd (n INTEGER, t TEXT);
+		INSERT INTO odd VALUES (1, 'a'), ('two', 'b'), (3, x'00')`)
 	for query, row := range map[string]int64{"SELECT n FROM odd": 2, "SELECT t FROM odd": 3} {
 		_, err := plan.Query(t.Context(), io.Discard, odd, query)
 		if unfit, is := errors.AsType[*format.ValueError](err); !is || unfit.Row != row {

@@ -88,7 +88,9 @@ func naiveSum(tb testing.TB, src source.Source, table string) export.Sum {
 }
 
 var (
-	sumFormats      = []format.Format{format.CSV{}, format.JSONL{}, format.Text{}, format.Text{Line: "no row"}, parquet.Format{}}
+	sumFormats = []format.Format{
+		format.CSV{}, format.JSONL{}, format.Text{}, format.Text{Line: "no row"}, parquet.Format{},
+	}
 	sumCompressions = []export.Compression{export.Zstd, export.Gzip, export.None}
 )
 

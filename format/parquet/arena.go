@@ -10,9 +10,8 @@ type arena struct {
 
 const segmentSize = 1 << 20
 
-// add copies bytes to the end, and returns their place.
-func (a *arena) add(p []byte) (place int) {
-	place = a.size
+// add copies bytes to the end.
+func (a *arena) add(p []byte) {
 	for len(p) > 0 {
 		if a.size == len(a.segments)*segmentSize {
 			a.segments = append(a.segments, make([]byte, segmentSize))
@@ -20,7 +19,6 @@ func (a *arena) add(p []byte) (place int) {
 		n := copy(a.segments[a.size/segmentSize][a.size%segmentSize:], p)
 		a.size, p = a.size+n, p[n:]
 	}
-	return place
 }
 
 // append appends n bytes at a place to dst.

@@ -57,7 +57,9 @@ type page struct {
 // Assemble returns the writer that makes a file of the blocks of the encoder. See [format.Assembled].
 func (e *encoder) Assemble(w io.Writer) io.WriteCloser {
 	const buffer = 64 << 10
-	return &assembler{e: e, out: bufio.NewWriterSize(w, buffer), dicts: make([]dictionary, len(e.columns)), indexed: true}
+	return &assembler{
+		e: e, out: bufio.NewWriterSize(w, buffer), dicts: make([]dictionary, len(e.columns)), indexed: true,
+	}
 }
 
 // Write adds whole records.

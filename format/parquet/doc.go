@@ -1,4 +1,4 @@
-// Package parquet writes the rows of a source as Apache Parquet, the columns that DuckDB, Polars, pandas and Spark read.
+// Package parquet writes the rows of a source as Apache Parquet: columns for DuckDB, Polars, pandas and Spark.
 //
 // A [Format] is given to an export in place of [culvert/format.CSV]:
 //
@@ -30,8 +30,8 @@
 //
 // A value never becomes another one. One that does not fit the type of its column ends the export with a
 // [culvert/format.ValueError], which names the row and the column: infinity, years before 1 or after 9999, NaN in a
-// decimal, a time of 24:00 or more, a text that is not UTF-8, and what a column of SQLite holds that is not of its type.
-// Only how a value is printed is lost: 007 is the number 7, and an instant is in UTC.
+// decimal, a time of 24:00 or more, a text that is not UTF-8, and what a column of SQLite holds that is not of its
+// type. Only how a value is printed is lost: 007 is the number 7, and an instant is in UTC.
 //
 // # How a file is made
 //
@@ -47,13 +47,15 @@
 // The encoder makes a block of each batch. In it, a column is a compressed page; or, if at least half of its values
 // repeat, their ids in a small dictionary. The assembler keeps the pages of a row group until they have 128 MiB, or 32
 // MiB compressed. It brings the ids of all blocks to one dictionary for each column. A column whose dictionary exceeds
-// 1 MiB, or the 16 MiB that all have together, is written without one from there on. Then it writes the row group, and
-// behind it the index of its pages: where they are, their rows, NULLs, least and greatest values, of which those of long
-// texts are cut at 64 bytes. The footer has the same for each row group. Rows of more than 4 MiB are row groups of their
-// own, which pass through in pieces.
+// 1 MiB, or the 16 MiB that all have together, is written without one from there on. Then it writes the row group. Rows
+// of more than 4 MiB are row groups of their own, which pass through in pieces.
 //
-// So a file takes up to 32 MiB of memory for its pages, 16 MiB for dictionaries, and about 150 bytes for each column of
-// each row group, for the footer: 9 MB for a terabyte of values in 8 columns.
+// The footer has the number of NULLs and the least and the greatest value of each column of a row group. Before it is
+// the index of pages, which has the same of each page, and where it is. Bounds of long texts are cut at 64 bytes. If
+// the index becomes larger than 16 MiB, in a file of some 40 GB of rows, it is left out.
+//
+// So a file takes up to 32 MiB of memory for its pages, 16 MiB for dictionaries, 16 MiB for the index, and about 150
+// bytes for each column of each row group, for the footer: 9 MB for a terabyte of values in 8 columns.
 //
 // The format is version 2.12 of apache/parquet-format: data pages of version 1, PLAIN and RLE_DICTIONARY.
 package parquet

@@ -124,7 +124,9 @@ func TestRandom(t *testing.T) {
 	t.Parallel()
 	columns := columnsOf(t, append(allTypes, allTypes...)...)
 	small := Format{limits{groupText: 1 << 18, dictionary: 1 << 12, all: 1 << 16}}
-	for round, f := range []Format{{}, small, {limits{groupBytes: 1}}, {limits{groupPages: 1, all: 1}}, {limits{whole: 1}}} {
+	for round, f := range []Format{
+		{}, small, {limits{groupBytes: 1}}, {limits{groupPages: 1, all: 1, indexes: 1 << 14}}, {limits{whole: 1}},
+	} {
 		r := rand.New(rand.NewPCG(uint64(round), 0))
 		var batches []*source.Batch
 		for range 1 + r.IntN(8) {
@@ -137,7 +139,8 @@ func TestRandom(t *testing.T) {
 					if i < len(allTypes) {
 						repeats = 100
 					}
-					if row[i] = randomCell(r, c.Logical, repeats); nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0 {
+					row[i] = randomCell(r, c.Logical, repeats)
+					if nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0 {
 						row[i] = null
 					}
 				}
@@ -274,7 +277,9 @@ func TestLarge(t *testing.T) {
 	large := new(source.Batch)
 	large.SetLending(true)
 	large.Reset(4)
-	for _, v := range []cell{{source.Number, "1"}, {source.Text, text}, {source.Bytes, string(data)}, {source.Bool, "t"}} {
+	for _, v := range []cell{
+		{source.Number, "1"}, {source.Text, text}, {source.Bytes, string(data)}, {source.Bool, "t"},
+	} {
 		large.Lend(v.kind, []byte(v.text))
 	}
 	large.EndRow()

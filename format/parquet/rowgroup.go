@@ -142,8 +142,8 @@ func (a *assembler) finishGroup() error {
 		}
 	}
 	a.groups = append(a.groups, g)
-	if a.indexed = len(a.columnIndexes)+len(a.offsetIndexes) <= a.e.limits.indexes; !a.indexed {
-		a.columnIndexes, a.offsetIndexes = nil, nil
+	if len(a.columnIndexes)+len(a.offsetIndexes) > a.e.limits.indexes {
+		a.indexed, a.columnIndexes, a.offsetIndexes = false, nil, nil
 	}
 	a.rows, a.text, a.inDicts, a.arena.size, a.pages = 0, 0, 0, 0, a.pages[:0]
 	for i := range a.dicts {

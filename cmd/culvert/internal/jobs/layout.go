@@ -40,7 +40,8 @@ func (l *Layout) Add(cmd *cobra.Command) {
 	flags.StringVar(&l.Line, "line", "", "with -f text, write each row as `TEMPLATE` (default: all columns)")
 	flags.StringVar(&l.InvalidUTF8, "invalid-utf8", "error",
 		"with -f jsonl, treat text that is not UTF-8 by `POLICY`: error, replace or base64")
-	flags.StringVarP(&l.Compression, "compress", "c", "zstd", "compress with `CODEC`: zstd, gzip or none; parquet does it inside")
+	flags.StringVarP(&l.Compression, "compress", "c", "zstd",
+		"compress with `CODEC`: zstd, gzip or none; parquet does it inside")
 	for flag, values := range map[string][]string{
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
 	} {
