@@ -269,8 +269,8 @@ func Fits(logical source.Type, kind source.Kind, text []byte) bool {
 		return kind != source.Bytes && (number.MatchString(canonicalText) ||
 			slices.Contains([]string{"NaN", "Infinity", "-Infinity"}, canonicalText))
 	case source.DecimalClass:
-		const most = 38
-		if digits := max(logical.Precision, logical.Scale, logical.Precision-logical.Scale); digits == 0 || digits > most {
+		digits := max(logical.Precision, logical.Scale, logical.Precision-logical.Scale)
+		if digits == 0 || digits > 38 {
 			return kind != source.Bytes && utf8.Valid(text)
 		}
 		return kind != source.Bytes && fitsDecimal(logical, canonicalText)
