@@ -17,7 +17,8 @@ type Policy struct {
 	// Programs are those that rules name.
 	Programs *Programs
 
-	// Tables are the rules of columns, by the names of the tables as they are read, and of the columns.
+	// Tables are the rules of columns, by the names of the tables as they are read, and of the columns. They hold for
+	// no other tables, not for those either that inherit from these: see the Ancestors of [source.Definition].
 	Tables map[string]Rules
 }
 

@@ -37,6 +37,7 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	if err := json.Unmarshal(text, &again); err != nil {
 		return nil, err
 	}
+	again.Ancestors = d.Ancestors // which JSON has not
 	if strings.Contains(string(text), `\ufffd`) && !reflect.DeepEqual(&again, d) {
 		return nil, fmt.Errorf("source: table %q: the text of its definition is not UTF-8, as a manifest has to be; "+
 			"export the table by itself, into one file", table)
@@ -74,8 +75,9 @@ type Definition struct {
 	// MariaDB with its indexes. PostgreSQL prints none, but its columns, constraints and indexes are complete.
 	Create string `json:"create,omitempty"`
 
-	// Ancestors are the tables from which the columns of this one come, by inheritance or because it is a partition, the
-	// nearest first. Only PostgreSQL has them. They are not in JSON.
+	// Ancestors are the tables from which it inherits, or of which it is a partition, also through others, the nearest
+	// first. What is said of values of an ancestor holds for those of the table, as in package mask; the table is made
+	// without them, so JSON has none.
 	Ancestors []Ancestor `json:"-"`
 
 	// After are statements that complete a table that has its rows, such as triggers that stand for clauses of another
@@ -83,11 +85,13 @@ type Definition struct {
 	After []string `json:"-"`
 }
 
-// Ancestor is a table from which others have their columns.
+// Ancestor is a table from which another one inherits, or of which it is a partition.
 type Ancestor struct {
-	Schema  string   `json:"schema"`
-	Name    string   `json:"name"`
-	Columns []string `json:"columns"` // all of its own
+	Schema   string
+	Name     string
+	Distance int      // 1 for a parent, 2 for a parent of a parent, by the shortest way
+	Columns  []string // that the other table has from it
+	HasRows  bool     // rows of the ancestor, as they are read, have those of the other table
 }
 
 // Dialect is the SQL of a database system.

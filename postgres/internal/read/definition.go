@@ -48,7 +48,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err != nil {
 		return nil, s.failed(ctx, r.String(), err)
 	}
-	d, sequences, err := readDefinition(r, found[0][1])
+	d, sequences, err := s.readDefinition(r, found[0][1])
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *session) lookUpDefinitions(ctx context.Context, byOID map[string]*known
 		if one == nil {
 			return errAnswer
 		}
-		d, some, err := readDefinition(&one.relation, row[1])
+		d, some, err := s.readDefinition(&one.relation, row[1])
 		if err != nil {
 			continue // Define says so
 		}
@@ -83,7 +83,7 @@ func (s *session) lookUpDefinitions(ctx context.Context, byOID map[string]*known
 }
 
 // readDefinition reads the JSON of a definition. It also returns those of its sequences that can be read.
-func readDefinition(r *relation, text []byte) (*source.Definition, []*source.Sequence, error) {
+func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, []*source.Sequence, error) {
 	var d struct {
 		source.Definition
 		Readable  []bool            `json:"readable"` // whether each of the sequences is
@@ -95,6 +95,9 @@ func readDefinition(r *relation, text []byte) (*source.Definition, []*source.Seq
 	if !utf8.Valid(text) {
 		return nil, nil, fmt.Errorf("postgres: %s: the text of its %s is not UTF-8, as a manifest has to be; "+
 			"export the table by itself, into one file", r, brokenOf(&d.Definition))
+	}
+	for i := range d.Ancestors {
+		d.Ancestors[i].HasRows = d.Ancestors[i].HasRows || !s.own
 	}
 	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
 	d.Definition.Ancestors = d.Ancestors
@@ -184,21 +187,26 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
 	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN l.list END,
-	'sequences', s.list, 'readable', s.readable,
 	'ancestors', CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
-		THEN (` + ancestorsSQL + `) END)
+		THEN (` + ancestorsSQL + `) END,
+	'sequences', s.list, 'readable', s.readable)
 FROM pg_catalog.pg_class c LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
 CROSS JOIN LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
 
+// ancestorsSQL returns the tables from which the relation c inherits, or of which it is a partition. A column has the
+// same name in all of them. A partition comes with the rows of its ancestors in any case.
 const ancestorsSQL = `
-	WITH RECURSIVE up(oid, distance) AS (
-		SELECT i.inhparent, 1 FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid
-		UNION SELECT i.inhparent, up.distance + 1 FROM up JOIN pg_catalog.pg_inherits i ON i.inhrelid = up.oid)
-	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('schema', n.nspname, 'name', p.relname, 'columns', (
-		SELECT pg_catalog.json_agg(a.attname) FROM pg_catalog.pg_attribute a
-		WHERE a.attrelid = p.oid AND a.attnum > 0 AND NOT a.attisdropped)) ORDER BY near.distance, n.nspname, p.relname)
-	FROM (SELECT up.oid, pg_catalog.min(up.distance) AS distance FROM up GROUP BY up.oid) AS near
-	JOIN pg_catalog.pg_class p ON p.oid = near.oid JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace`
+	WITH RECURSIVE ancestor AS (
+		SELECT i.inhparent, 1 AS distance FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid
+		UNION SELECT i.inhparent, a.distance + 1
+		FROM ancestor a JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.inhparent)
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('Schema', n.nspname, 'Name', p.relname,
+		'Distance', a.distance, 'HasRows', c.relispartition, 'Columns', (
+			SELECT pg_catalog.json_agg(t.attname ORDER BY t.attnum) FROM pg_catalog.pg_attribute t
+			WHERE t.attrelid = p.oid AND t.attnum > 0 AND NOT t.attisdropped)
+		) ORDER BY a.distance, n.nspname, p.relname)
+	FROM (SELECT inhparent, pg_catalog.min(distance) AS distance FROM ancestor GROUP BY inhparent) AS a
+	JOIN pg_catalog.pg_class p ON p.oid = a.inhparent JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace`
 
 // commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
 // each of which takes five times as long to begin as this one to run.

@@ -1,6 +1,7 @@
 package read_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 )
@@ -26,6 +27,30 @@ CREATE SCHEMA other; CREATE TABLE other.away () INHERITS (parent)`)
 		omitted, err := db.Omitted(t.Context(), schema)
 		if got := tables(t, db, schema); !slices.Equal(got, want[0]) || !slices.Equal(omitted, want[1]) || err != nil {
 			t.Errorf("schema %q: the tables are %q, and left out are %q, %v", schema, got, omitted, err)
+		}
+	}
+}
+
+// TestAncestors names the tables from which a table inherits, by every way and with the shortest distance.
+func TestAncestors(t *testing.T) {
+	db, _ := openNew(t, `CREATE SCHEMA "Odd.Place"; CREATE TABLE "Odd.Place".top (a int, gone int);
+ALTER TABLE "Odd.Place".top DROP COLUMN gone; CREATE TABLE other (o int);
+CREATE TABLE middle (m int) INHERITS ("Odd.Place".top); CREATE TABLE below () INHERITS (middle, other, "Odd.Place".top);
+CREATE TABLE whole (a int) PARTITION BY LIST (a);
+CREATE TABLE part PARTITION OF whole DEFAULT PARTITION BY LIST (a); CREATE TABLE leaf PARTITION OF part DEFAULT`)
+	below := "[{Odd.Place top 1 [a] %[1]v} {public middle 1 [a m] %[1]v} {public other 1 [o] %[1]v}]"
+	leaf := "[{public part 1 [a] true} {public whole 2 [a] true}]"
+	for _, own := range []bool{false, true} {
+		if own {
+			db.Separate()
+		}
+		for table, want := range map[string]string{
+			"below": fmt.Sprintf(below, !own), "leaf": leaf, "other": "[]",
+			"middle": fmt.Sprintf("[{Odd.Place top 1 [a] %v}]", !own),
+		} {
+			if got := fmt.Sprint(defined(t, db, table).Ancestors); got != want {
+				t.Errorf("own rows %v: the ancestors of %s are %s", own, table, got)
+			}
 		}
 	}
 }

@@ -106,20 +106,6 @@ type assignment struct {
 	rule    mask.Rule // the zero value for none
 }
 
-// isFor reports whether the rule is for a column of a table: its pattern matches it, or the same column of a table from
-// which this one inherits it. That another table keeps its values says nothing about this one.
-func (one *assignment) isFor(t mask.Table, column string) bool {
-	if one.pattern.Match(append(partsOf(t), column)...) {
-		return true
-	}
-	if t.Definition == nil || one.rule.IsZero() {
-		return false
-	}
-	return slices.ContainsFunc(t.Definition.Ancestors, func(a source.Ancestor) bool {
-		return slices.Contains(a.Columns, column) && one.pattern.Match(a.Schema, a.Name, column)
-	})
-}
-
 // none is the rule of columns that stay as they are, whatever rules come before it.
 const none = "none"
 
@@ -174,6 +160,9 @@ func (f *Flags) Look(
 		return nil, err
 	}
 	read := WithoutDropped(policy, tables)
+	if err := CheckHeirs(policy, withRows(plan, read)); err != nil {
+		return nil, err
+	}
 	if err := f.compare(a, plan, read); err != nil {
 		return nil, err
 	}
@@ -232,35 +221,23 @@ func (f *Flags) rulesOf(tables []mask.Table) (*mask.Policy, error) {
 				"which masks its columns have: leave out the table", t.Name)
 		}
 	}
-	p := &mask.Policy{Tables: map[string]mask.Rules{}}
-	for _, one := range all {
-		found := false
-		for _, t := range tables {
-			for _, c := range t.Columns {
-				if !one.isFor(t, c.Name) {
-					continue
-				}
-				found = true
-				if p.Tables[t.Name] == nil {
-					p.Tables[t.Name] = mask.Rules{}
-				}
-				p.Tables[t.Name][c.Name] = one.rule
+	p, used := &mask.Policy{Tables: map[string]mask.Rules{}}, make([]bool, len(all))
+	for _, t := range tables {
+		names := namesOf(t)
+		for _, c := range t.Columns {
+			at := ruleOf(all, names, c.Name, used)
+			if at < 0 || all[at].rule.IsZero() {
+				continue
 			}
-		}
-		if !found {
-			return nil, command.WithHint(fmt.Errorf("no column matches %q, which is to be masked", one.pattern),
-				"a pattern is column, table.column or schema.table.column: culvert help masks")
+			if p.Tables[t.Name] == nil {
+				p.Tables[t.Name] = mask.Rules{}
+			}
+			p.Tables[t.Name][c.Name] = all[at].rule
 		}
 	}
-	for name, rules := range p.Tables {
-		for column, rule := range rules {
-			if rule.IsZero() {
-				delete(rules, column)
-			}
-		}
-		if len(rules) == 0 {
-			delete(p.Tables, name)
-		}
+	if at := slices.Index(used, false); at >= 0 {
+		return nil, command.WithHint(fmt.Errorf("no column matches %q, which is to be masked", all[at].pattern),
+			"a pattern is column, table.column or schema.table.column: culvert help masks")
 	}
 	return p, nil
 }
@@ -313,13 +290,12 @@ func partsOf(t mask.Table) []string {
 // decided returns the columns that have a rule, also one that leaves them as they are.
 func (f *Flags) decided(tables []mask.Table) map[string]map[string]bool {
 	all, _ := f.assignments() // they were parsed before
+	used := make([]bool, len(all))
 	decided := map[string]map[string]bool{}
 	for _, t := range tables {
 		decided[t.Name] = map[string]bool{}
 		for _, c := range t.Columns {
-			decided[t.Name][c.Name] = slices.ContainsFunc(all, func(one assignment) bool {
-				return one.isFor(t, c.Name)
-			})
+			decided[t.Name][c.Name] = ruleOf(all, namesOf(t), c.Name, used) >= 0
 		}
 	}
 	return decided

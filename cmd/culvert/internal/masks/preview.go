@@ -99,6 +99,9 @@ func (r *PreviewReport) preview(
 ) error {
 	policy, err := masks.Policy(ctx, tables)
 	if err == nil {
+		err = masking.CheckHeirs(policy, masking.WithoutDropped(policy, tables))
+	}
+	if err == nil {
 		_, err = policy.Check(masking.WithoutDropped(policy, tables))
 	}
 	if err != nil {
