@@ -2,19 +2,29 @@ package parquet
 
 import "io"
 
-// arena keeps the pages of a row group one after the other. Its memory is used again for the next group.
+// arena keeps the pages of a row group one after the other. Its memory is used again for the next group, and when it is
+// freed for other files.
 type arena struct {
-	segments [][]byte
+	segments []*segment
 	size     int
 }
 
 const segmentSize = 1 << 20
 
+type segment [segmentSize]byte
+
+func (a *arena) free() {
+	for _, s := range a.segments {
+		segments.Put(s)
+	}
+	*a = arena{}
+}
+
 // add copies bytes to the end.
 func (a *arena) add(p []byte) {
 	for len(p) > 0 {
 		if a.size == len(a.segments)*segmentSize {
-			a.segments = append(a.segments, make([]byte, segmentSize))
+			a.segments = append(a.segments, segments.Get().(*segment))
 		}
 		n := copy(a.segments[a.size/segmentSize][a.size%segmentSize:], p)
 		a.size, p = a.size+n, p[n:]

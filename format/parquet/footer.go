@@ -125,6 +125,7 @@ func (a *assembler) Close() error {
 	if a.err == nil {
 		a.err = a.close()
 	}
+	a.arena.free()
 	err := a.err
 	if err == nil {
 		a.err = errClosed

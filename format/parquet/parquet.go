@@ -58,8 +58,7 @@ func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {
 		seen[c.Name] = true
 		e.columns = append(e.columns, columnOf(c))
 	}
-	e.codec = compress.NewEncoder(compress.Zstd, 0)
-	e.scratch.New = func() any { return new(scratch) }
+	e.codec = codec()
 	return e, nil
 }
 
@@ -80,12 +79,18 @@ func (l limits) orUsual() limits {
 	return l
 }
 
+// What all files share, since new ones would take most of the time for a small table.
+var (
+	codec    = sync.OnceValue(func() *compress.Encoder { return compress.NewEncoder(compress.Zstd, 0) })
+	idle     = sync.Pool{New: func() any { return new(scratch) }}
+	segments = sync.Pool{New: func() any { return new(segment) }}
+)
+
 // encoder makes blocks on all cores. See block.go, and large.go for rows that are too large for a block.
 type encoder struct {
 	columns []column
 	limits  limits
 	codec   *compress.Encoder
-	scratch sync.Pool     // of *scratch
 	varied  []atomic.Bool // columns whose values repeat too seldom for a dictionary, as the assembler has found
 }
 
@@ -95,16 +100,16 @@ func (e *encoder) AppendHeader(dst []byte) []byte { return dst }
 func (e *encoder) RowSize() int { return len(e.columns) }
 
 func (e *encoder) AppendRows(dst []byte, b *source.Batch) ([]byte, error) {
-	s := e.scratch.Get().(*scratch)
-	defer e.free(s)
+	s := idle.Get().(*scratch)
+	defer s.free()
 	return e.appendBlock(dst, b, s)
 }
 
 func (e *encoder) AppendPieces(
 	dst []byte, b *source.Batch, size int, next func([]byte) ([]byte, error),
 ) (_ []byte, err error) {
-	s := e.scratch.Get().(*scratch)
-	defer e.free(s)
+	s := idle.Get().(*scratch)
+	defer s.free()
 	if b.Size() > e.limits.whole {
 		return e.appendGroup(dst, b, s, size, next)
 	}
@@ -115,7 +120,7 @@ func (e *encoder) AppendPieces(
 }
 
 // free keeps the memory of a scratch for the next batch, unless a large row has used much.
-func (e *encoder) free(s *scratch) {
+func (s *scratch) free() {
 	const most = 4 << 20
 	if cap(s.page) > most {
 		s.page = nil
@@ -123,5 +128,5 @@ func (e *encoder) free(s *scratch) {
 	if cap(s.packed) > most {
 		s.packed = nil
 	}
-	e.scratch.Put(s)
+	idle.Put(s)
 }
