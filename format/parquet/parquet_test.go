@@ -127,29 +127,33 @@ func TestRandom(t *testing.T) {
 	for round, f := range []Format{
 		{}, small, {limits{groupBytes: 1}}, {limits{groupPages: 1, all: 1, indexes: 1 << 14}}, {limits{whole: 1}},
 	} {
-		r := rand.New(rand.NewPCG(uint64(round), 0))
-		var batches []*source.Batch
-		for range 1 + r.IntN(8) {
-			var rows [][]cell
-			nulls := r.IntN(3)
-			for range 1 + r.IntN(800) {
-				row := make([]cell, len(columns))
-				for i, c := range columns {
-					repeats := 1 << 30
-					if i < len(allTypes) {
-						repeats = 100
-					}
-					row[i] = randomCell(r, c.Logical, repeats)
-					if nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0 {
-						row[i] = null
-					}
-				}
-				rows = append(rows, row)
-			}
-			batches = append(batches, batchOf(rows...))
-		}
+		batches := randomBatches(rand.New(rand.NewPCG(uint64(round), 0)), columns)
 		parquettest.Expect(t, write(t, f, columns, batches...), columns, batches...)
 	}
+}
+
+// randomBatches returns rows of all types, twice: with few values, and with many.
+func randomBatches(r *rand.Rand, columns []source.Column) (batches []*source.Batch) {
+	for range 1 + r.IntN(8) {
+		var rows [][]cell
+		nulls := r.IntN(3)
+		for range 1 + r.IntN(800) {
+			row := make([]cell, len(columns))
+			for i, c := range columns {
+				repeats := 1 << 30
+				if i < len(allTypes) {
+					repeats = 100
+				}
+				row[i] = randomCell(r, c.Logical, repeats)
+				if nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0 {
+					row[i] = null
+				}
+			}
+			rows = append(rows, row)
+		}
+		batches = append(batches, batchOf(rows...))
+	}
+	return batches
 }
 
 func TestNoRows(t *testing.T) {

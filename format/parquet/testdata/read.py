@@ -1,0 +1,62 @@
+"""Compares a Parquet file with a file of JSON lines, which has the text of each cell: by pyarrow, DuckDB and Polars."""
+import datetime
+import decimal
+import json
+import math
+import struct
+import sys
+import uuid
+
+import duckdb
+import polars
+import pyarrow.parquet
+
+
+def same(value, text, kind):
+    """Reports whether a value is the one with a canonical text."""
+    if value is None or text is None:
+        return value is None and text is None
+    if kind == "bytes":
+        return text == "\\x" + value.hex()
+    if kind == "uuid":
+        return uuid.UUID(text) == (uuid.UUID(bytes=value) if isinstance(value, bytes) else uuid.UUID(str(value)))
+    if isinstance(value, bytes):  # some take JSON for binary data
+        return value.decode() == text
+    if isinstance(value, bool):
+        return text == ("t" if value else "f")
+    if isinstance(value, float):
+        number = float(text)
+        if kind == "float32":
+            number = struct.unpack("f", struct.pack("f", number))[0]
+        return value == number or math.isnan(value) and math.isnan(number)
+    if isinstance(value, int):
+        return value == int(text)
+    if isinstance(value, decimal.Decimal):
+        return value == decimal.Decimal(text)
+    if isinstance(value, datetime.datetime):
+        return value == datetime.datetime.fromisoformat(text)
+    if isinstance(value, datetime.date):
+        return value == datetime.date.fromisoformat(text)
+    if isinstance(value, datetime.time):
+        return value == datetime.time.fromisoformat(text)
+    return value == text
+
+
+file, lines, kinds = sys.argv[1], sys.argv[2], sys.argv[3].split(" ")
+with open(lines, encoding="utf-8") as f:
+    wanted = [json.loads(line) for line in f]
+duckdb.sql("SET TimeZone = 'UTC'")
+readers = {
+    "pyarrow": lambda: pyarrow.parquet.read_table(file),
+    "duckdb": lambda: duckdb.sql(f"SELECT * FROM '{file}'").to_arrow_table(),
+    "polars": lambda: polars.read_parquet(file).to_arrow(),
+}
+for name, read in readers.items():
+    table = read()
+    if (table.num_rows, table.num_columns) != (len(wanted), len(kinds)):
+        sys.exit(f"{name}: {table.num_rows} rows of {table.num_columns} columns")
+    for i, column in enumerate(table.columns):
+        for row, value in enumerate(column.to_pylist()):
+            if not same(value, wanted[row][i], kinds[i]):
+                sys.exit(f"{name}: column {i} ({kinds[i]}), row {row}: {value!r}, want {wanted[row][i]!r}")
+    print(name, "has read", table.num_rows, "rows")
