@@ -85,55 +85,56 @@ func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) (
 			return dst, err
 		}
 		if repeats {
-			return s.appendIDs(dst, b, i, c), nil
+			return s.appendIDs(dst, b, c), nil
 		}
 	}
-	nulls := s.setPresent(b, i)
-	s.page = appendLevels(s.page[:0], s.present, b.Rows(), nulls)
-	begin := len(s.page)
-	if c.physical == boolean {
-		s.page, s.packed = s.packed[:0], s.page
-		begin = 0
-	}
+	values, nulls := s.packed[:0], 0
+	s.present = s.present[:0]
 	for row := range b.Rows() {
 		kind, value := b.AnyValue(row, i)
-		if kind == source.Null {
+		if s.mark(row, kind); kind == source.Null {
+			nulls++
 			continue
 		}
 		var why reason
-		if s.page, why = c.appendValue(s.page, kind, value, &s.values); why != "" {
+		if values, why = c.appendValue(values, kind, value, &s.values); why != "" {
 			return dst, c.unfit(row, why)
 		}
 	}
-	s.bounds.find(c, s.page[begin:])
+	s.bounds.find(c, values)
+	s.page = appendLevels(s.page[:0], s.present, b.Rows(), nulls)
 	if c.physical == boolean {
-		s.page, s.packed = appendBooleans(s.packed, s.page), s.page
+		s.page = appendBooleans(s.page, values)
+	} else {
+		s.page = append(s.page, values...)
 	}
 	dst = binary.AppendUvarint(append(dst, plainForm), uint64(nulls))
 	dst = s.bounds.append(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(s.page)))
-	s.packed = e.codec.AppendFrame(s.packed[:0], s.page)
+	s.packed = e.codec.AppendFrame(values[:0], s.page)
 	return appendSized(dst, s.packed), nil
 }
 
 // setPresent sets which rows have a value, and returns how many have none.
 func (s *scratch) setPresent(b *source.Batch, column int) (nulls int) {
 	s.present = s.present[:0]
-	var bits byte
 	for row := range b.Rows() {
-		if kind, _ := b.AnyValue(row, column); kind == source.Null {
+		kind, _ := b.AnyValue(row, column)
+		if s.mark(row, kind); kind == source.Null {
 			nulls++
-		} else {
-			bits |= 1 << (row % 8)
 		}
-		if row%8 == 7 {
-			s.present, bits = append(s.present, bits), 0
-		}
-	}
-	if b.Rows()%8 != 0 {
-		s.present = append(s.present, bits)
 	}
 	return nulls
+}
+
+// mark sets whether the next row has a value.
+func (s *scratch) mark(row int, kind source.Kind) {
+	if row%8 == 0 {
+		s.present = append(s.present, 0)
+	}
+	if kind != source.Null {
+		s.present[row/8] |= 1 << (row % 8)
+	}
 }
 
 // appendBooleans appends bytes as bits.

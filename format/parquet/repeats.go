@@ -41,9 +41,10 @@ func (e *encoder) findRepeats(b *source.Batch, column int, s *scratch) (bool, er
 	}
 	clear(r.table)
 	r.entries, r.texts, r.values, r.ids = r.entries[:0], r.texts[:0], r.values[:0], r.ids[:0]
+	s.present = s.present[:0]
 	for row := range b.Rows() {
 		kind, text := b.AnyValue(row, column)
-		if kind == source.Null {
+		if s.mark(row, kind); kind == source.Null {
 			continue
 		}
 		if len(text) > largestEntry {
@@ -67,9 +68,9 @@ func (e *encoder) findRepeats(b *source.Batch, column int, s *scratch) (bool, er
 }
 
 // appendIDs appends a column as ids.
-func (s *scratch) appendIDs(dst []byte, b *source.Batch, column int, c *column) []byte {
+func (s *scratch) appendIDs(dst []byte, b *source.Batch, c *column) []byte {
 	r := &s.repeats
-	nulls := s.setPresent(b, column)
+	nulls := b.Rows() - len(r.ids)
 	s.bounds.find(c, r.values)
 	dst = binary.AppendUvarint(append(dst, idsForm), uint64(nulls))
 	dst = s.bounds.append(dst)
