@@ -57,9 +57,9 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 	rules := p.Of(t.Name)
 	for _, c := range t.Definition.Columns {
 		switch rule := rules[c.Name]; {
-		case rule.name == "null" && c.NotNull:
+		case rule.name == "null" && (c.NotNull || c.RefusesNull || isRowNumber(t.Definition, c.Name)):
 			return nil, fmt.Errorf("column %q must not be NULL: use fixed or drop", c.Name)
-		case rule.IsDrop() && c.NotNull && c.Default == "" && c.Identity == "" && c.Generated == "":
+		case rule.IsDrop() && (c.NotNull || c.RefusesNull) && c.Default == "" && c.Identity == "" && c.Generated == "":
 			notices = append(notices,
 				fmt.Sprintf("table %q: the column %q, which is dropped, must not be NULL and has no "+
 					"default: the rows cannot be loaded into such a table", t.Name, c.Name))
@@ -77,6 +77,13 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 		}
 		notices = append(notices, fmt.Sprintf("table %q: the column %q is computed from the column %q, which is masked",
 			t.Name, c.Name, from))
+	}
+	for _, c := range t.Columns {
+		if isRowNumber(t.Definition, c.Name) {
+			if err := p.checkUnique(t, []string{c.Name}); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, key := range t.Definition.Constraints {
 		switch key.Kind {
@@ -120,6 +127,18 @@ func column(columns []source.Column, name string) (source.Column, bool) {
 	return columns[i], true
 }
 
+// isRowNumber reports whether a column is that of a virtual table of SQLite which numbers its rows: it is called rowid,
+// or is the first one of an R*Tree. The definition has no key for it.
+func isRowNumber(d *source.Definition, column string) bool {
+	const virtual = "create virtual table"
+	if d.Dialect != source.SQLite || len(d.Columns) == 0 || len(d.Create) < len(virtual) ||
+		!strings.EqualFold(d.Create[:len(virtual)], virtual) {
+		return false
+	}
+	return column == "rowid" || column == d.Columns[0].Name &&
+		strings.Contains(strings.ToLower(d.Create), "using rtree")
+}
+
 // checkUnique finds columns of a key whose values could become equal.
 func (p *Policy) checkUnique(t Table, key []string) error {
 	for _, name := range key {
@@ -143,31 +162,6 @@ func (p *Policy) checkUnique(t Table, key []string) error {
 	}
 	return nil
 }
-
-// mentioned returns a masked column whose name is in an expression, or "".
-func mentioned(expression string, rules Rules) string {
-	for _, name := range rules.masked() {
-		for rest := expression; ; {
-			at := strings.Index(rest, name)
-			if at < 0 {
-				break
-			}
-			after := rest[at+len(name):]
-			if !endsInWord(rest[:at]) && !beginsWithWord(after) {
-				return name
-			}
-			rest = after
-		}
-	}
-	return ""
-}
-
-func isWord(b byte) bool {
-	return b == '_' || b >= 0x80 || isDigit(b) || 'a' <= b|0x20 && b|0x20 <= 'z'
-}
-
-func endsInWord(text string) bool     { return text != "" && isWord(text[len(text)-1]) }
-func beginsWithWord(text string) bool { return text != "" && isWord(text[0]) }
 
 // checkReferences finds foreign keys whose columns would no longer have the values to which they refer.
 func (p *Policy) checkReferences(tables []Table) error {

@@ -34,7 +34,9 @@ func (p *Policy) checkColumns(t Table) (notices []string, err error) {
 
 // suits says why a column of a database cannot have the values of a rule.
 func (r Rule) suits(c source.Column, defined source.ColumnDefinition, of source.Dialect) error {
-	isSet := of.Family() == source.MySQL && strings.HasPrefix(strings.ToLower(c.Type), "set(")
+	hasType := func(name string) bool {
+		return of.Family() == source.MySQL && strings.HasPrefix(strings.ToLower(c.Type), name)
+	}
 	switch {
 	case r.name == "null":
 		return nil
@@ -43,11 +45,19 @@ func (r Rule) suits(c source.Column, defined source.ColumnDefinition, of source.
 		if !slices.Contains(defined.Values, r.text) && !strings.Contains(c.Type, quoted) {
 			return errors.New("the text of the rule fixed is none of the values of the type " + c.Type)
 		}
+	case r.name == "fixed" && hasType("year") && !takesYear(r.text):
+		return errors.New("the text of the rule fixed is no year of the type " + c.Type)
 	case r.name == "fixed", r.name == "program":
-	case of != source.SQLite && (c.Logical.Class == source.UnknownClass || isSet):
+	case hasType("year") && r.name == "number", // only hash and digits know its range
+		of != source.SQLite && (c.Logical.Class == source.UnknownClass || hasType("set(")):
 		return fmt.Errorf("the rule %s cannot mask the type %s: use fixed, null or drop", r, c.Type)
 	}
 	return nil
+}
+
+// takesYear reports whether a text is a year of MySQL.
+func takesYear(text string) bool {
+	return len(text) == 4 && (text == "0000" || "1901" <= text && text <= "2155")
 }
 
 // ignoresCase reports whether the database may hold texts for equal that differ in case. The collations of MySQL do,

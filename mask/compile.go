@@ -45,7 +45,7 @@ func (r Rule) compile(k *Key, c source.Column) (maker, error) {
 	case "text":
 		return func() masking { return newShaped(k, c) }, nil
 	case "date":
-		return func() masking { return r.newDate(k) }, nil
+		return func() masking { return r.newDate(k, c) }, nil
 	case "number":
 		return func() masking { return r.newNumber(k, c) }, nil
 	case "json":

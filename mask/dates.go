@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 
 	"culvert/source"
 )
@@ -172,8 +173,9 @@ func (p days) permute(dst, value []byte) ([]byte, error) {
 }
 
 // newDate makes the day less exact, or another one.
-func (r Rule) newDate(k *Key) masking {
+func (r Rule) newDate(k *Key, c source.Column) masking {
 	shift := newCMAC(k, "shift")
+	withFraction := printsFraction(c.Type)
 	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotDate
@@ -198,7 +200,7 @@ func (r Rule) newDate(k *Key) masking {
 			d.move(int(random%uint64(2*r.number)) - int(r.number))
 			return kind, append(d.append(dst), d.rest...), nil
 		}
-		return kind, appendMidnight(d.append(dst), d.rest), nil
+		return kind, appendMidnight(d.append(dst), d.rest, withFraction), nil
 	}
 }
 
@@ -218,20 +220,26 @@ func (d *day) move(days int) {
 // hasBC reports whether what follows a day says that it was before the year 1.
 func hasBC(rest []byte) bool { return len(rest) >= 3 && string(rest[len(rest)-3:]) == " BC" }
 
+// printsFraction reports whether a database prints the digits after the second of a type if they are zeros: MySQL and
+// MariaDB do, whose names of types end after their number.
+func printsFraction(of string) bool {
+	of = strings.ToLower(of)
+	return strings.HasSuffix(of, ")") && (strings.HasPrefix(of, "datetime(") || strings.HasPrefix(of, "timestamp("))
+}
+
 // appendMidnight appends what follows a day, with a time of day of midnight: a zone and an era stay.
-func appendMidnight(dst, rest []byte) []byte {
+func appendMidnight(dst, rest []byte, withFraction bool) []byte {
 	if len(rest) < 2 || rest[0] != ' ' && rest[0] != 'T' || !isDigit(rest[1]) {
 		return append(dst, rest...)
 	}
 	dst, rest = append(dst, rest[0]), rest[1:]
 	fraction := false
 	for len(rest) > 0 && (isDigit(rest[0]) || rest[0] == ':' || rest[0] == '.') {
+		fraction = fraction || rest[0] == '.'
 		switch {
-		case rest[0] == '.':
-			fraction = true
-		case fraction:
-		case rest[0] == ':':
-			dst = append(dst, ':')
+		case fraction && !withFraction:
+		case rest[0] == ':', rest[0] == '.':
+			dst = append(dst, rest[0])
 		default:
 			dst = append(dst, '0')
 		}

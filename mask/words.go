@@ -33,7 +33,11 @@ func (r Rule) newWords(k *Key, c source.Column) masking {
 			n := binary.LittleEndian.Uint32(sum[4*i:])
 			dst = append(dst, list.words[int(n%uint32(len(list.words)))]...)
 		}
-		return kind, bounded(dst, begin, c.Logical), nil
+		dst = bounded(dst, begin, c.Logical)
+		for len(dst) > begin && dst[len(dst)-1] == ' ' {
+			dst = dst[:len(dst)-1] // between two words, which a type may not keep at the end
+		}
+		return kind, dst, nil
 	}
 }
 

@@ -38,6 +38,9 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 		return nil, err
 	}
 	again.Ancestors = d.Ancestors // which JSON has not
+	for i := range again.Columns {
+		again.Columns[i].RefusesNull = d.Columns[i].RefusesNull
+	}
 	if strings.Contains(string(text), `\ufffd`) && !reflect.DeepEqual(&again, d) {
 		return nil, fmt.Errorf("source: table %q: the text of its definition is not UTF-8, as a manifest has to be; "+
 			"export the table by itself, into one file", table)
@@ -144,6 +147,10 @@ type ColumnDefinition struct {
 	Ignores string `json:"ignores,omitempty"`
 
 	Comment string `json:"comment,omitempty"`
+
+	// RefusesNull says that the type refuses NULL, as a domain of PostgreSQL may. The type says so where the table is
+	// made, so JSON has not.
+	RefusesNull bool `json:"-"`
 
 	// Values are the labels of an enum type of PostgreSQL, in their order. Type is only its name.
 	Values []string `json:"values,omitempty"`

@@ -88,6 +88,7 @@ func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, 
 		source.Definition
 		Readable  []bool            `json:"readable"` // whether each of the sequences is
 		Ancestors []source.Ancestor `json:"ancestors"`
+		Refusing  []string          `json:"refusing"` // columns whose domain refuses NULL
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, nil, fmt.Errorf("postgres: %s: %w", r, err)
@@ -98,6 +99,9 @@ func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, 
 	}
 	for i := range d.Ancestors {
 		d.Ancestors[i].HasRows = d.Ancestors[i].HasRows || !s.own
+	}
+	for i := range d.Columns {
+		d.Columns[i].RefusesNull = slices.Contains(d.Refusing, d.Columns[i].Name)
 	}
 	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
 	d.Definition.Ancestors = d.Ancestors
@@ -187,11 +191,22 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'constraints', CASE WHEN c.relkind IN ('r', 'p') THEN (` + constraintsSQL + `) END,
 	'indexes', CASE WHEN c.relkind IN ('r', 'p') THEN (` + indexesSQL + `) END,
 	'lacks', CASE WHEN c.relkind IN ('r', 'p') THEN l.list END,
+	'refusing', (` + refusingSQL + `),
 	'ancestors', CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
 		THEN (` + ancestorsSQL + `) END,
 	'sequences', s.list, 'readable', s.readable)
 FROM pg_catalog.pg_class c LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
 CROSS JOIN LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
+
+// refusingSQL returns the columns of the relation c whose type is a domain that refuses NULL, or a domain over one.
+const refusingSQL = `
+	SELECT pg_catalog.json_agg(a.attname)
+	FROM pg_catalog.pg_attribute a JOIN pg_catalog.pg_type t ON t.oid = a.atttypid AND t.typtype = 'd'
+	WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND EXISTS (
+		WITH RECURSIVE domain AS (
+			SELECT t.typnotnull, t.typbasetype
+			UNION SELECT b.typnotnull, b.typbasetype FROM domain d JOIN pg_catalog.pg_type b ON b.oid = d.typbasetype)
+		SELECT FROM domain WHERE domain.typnotnull)`
 
 // ancestorsSQL returns the tables from which the relation c inherits, or of which it is a partition. A column has the
 // same name in all of them. A partition comes with the rows of its ancestors in any case.
