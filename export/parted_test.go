@@ -165,7 +165,8 @@ type parted struct {
 
 // checkParted reads an export in parts of 7,000 rows.
 func checkParted(
-	t *testing.T, to *shelf, plan *export.Plan, identity age.Identity, tables map[string]parted, all []export.TableStats,
+	t *testing.T, to *shelf, plan *export.Plan, identity age.Identity, tables map[string]parted,
+	all []export.TableStats,
 ) {
 	t.Helper()
 	d, err := export.OpenDirectory(filesOf(to), identity)

@@ -47,8 +47,8 @@ var throughOthers = []string{
 var valueTests = map[string][]string{
 	"./agefile": {"VectorsReader", "VectorsReaderAt", "VectorsWriter"},
 	"./export": {
-		"CanonicalSum", "PostgresAnyBytes", "PostgresDeepJSON", "PostgresEncodings", "PostgresHighChar", "PostgresJSONLimits",
-		"PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII", "PostgresRowSecurity", "PostgresTables",
+		"CanonicalSum", "PostgresAnyBytes", "PostgresDeepJSON", "PostgresEncodings", "PostgresHighChar",
+		"PostgresJSONLimits", "PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII", "PostgresRowSecurity", "PostgresTables",
 		"PostgresValues", "SQLiteAnyBytes", "SQLiteFullText", "SQLiteJSONLimits", "SQLiteOtherTables", "SQLiteRandom",
 		"SQLiteShell", "SQLiteValues", "SumOfPostgres", "SumOfPrinted",
 	},
