@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"fmt"
 	"slices"
 
 	"culvert/source"
@@ -25,6 +26,24 @@ func (p *Policy) Definition(table string, d *source.Definition) *source.Definiti
 		}
 	}
 	return &without
+}
+
+// Positions names, for people, the sequences of tables whose positions [Policy.Definition] leaves out.
+func (p *Policy) Positions(tables []Table) (names []string) {
+	for _, t := range tables {
+		if t.Definition == nil {
+			continue
+		}
+		for _, s := range t.Definition.Sequences {
+			told := s.Last != nil || s.Next != nil || t.Definition.Dialect.Family() == source.MySQL && s.Options != ""
+			if !told || p.Of(t.Name)[s.Column].IsZero() {
+				continue
+			}
+			names = append(names, fmt.Sprintf("table %q: the column %q is masked, so the position of its numbers is "+
+				"left out: they begin again at the start", t.Name, s.Column))
+		}
+	}
+	return names
 }
 
 // Schema returns a schema without the statements that tell the positions of the sequences of columns that have rules,

@@ -177,7 +177,7 @@ func (f *Flags) Look(
 	if f.strict && err == nil && len(unknown) > 0 {
 		return nil, fmt.Errorf("masks: %s", strings.Join(unknown, "; "))
 	}
-	notices = append(notices, unknown...)
+	notices = append(append(notices, unknown...), policy.Positions(tables)...)
 	for _, notice := range notices {
 		a.Console.Warn(notice)
 	}
