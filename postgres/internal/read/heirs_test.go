@@ -54,3 +54,18 @@ CREATE TABLE part PARTITION OF whole DEFAULT PARTITION BY LIST (a); CREATE TABLE
 		}
 	}
 }
+
+// TestRefusesNull names the columns whose domain, or the one under it, refuses NULL.
+func TestRefusesNull(t *testing.T) {
+	db, _ := openNew(t, `CREATE DOMAIN loose AS text; CREATE DOMAIN sure AS loose NOT NULL; CREATE DOMAIN over AS sure;
+CREATE TABLE t (a text, b loose, c sure, "D d" over)`)
+	var refusing []string
+	for _, c := range defined(t, db, "t").Columns {
+		if c.RefusesNull {
+			refusing = append(refusing, c.Name)
+		}
+	}
+	if !slices.Equal(refusing, []string{"c", "D d"}) {
+		t.Errorf("NULL is refused by %q", refusing)
+	}
+}
