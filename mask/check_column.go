@@ -45,6 +45,8 @@ func (r Rule) suits(c source.Column, defined source.ColumnDefinition, of source.
 		if !slices.Contains(defined.Values, r.text) && !strings.Contains(c.Type, quoted) {
 			return errors.New("the text of the rule fixed is none of the values of the type " + c.Type)
 		}
+	case r.name == "fixed" && hasType("set(") && !takesSet(c.Type, r.text):
+		return errors.New("the text of the rule fixed is none of the values of the type " + c.Type)
 	case r.name == "fixed" && hasType("year") && !takesYear(r.text):
 		return errors.New("the text of the rule fixed is no year of the type " + c.Type)
 	case r.name == "fixed", r.name == "program":
@@ -53,6 +55,16 @@ func (r Rule) suits(c source.Column, defined source.ColumnDefinition, of source.
 		return fmt.Errorf("the rule %s cannot mask the type %s: use fixed, null or drop", r, c.Type)
 	}
 	return nil
+}
+
+// takesSet reports whether a text has only members of a type of MySQL, such as set('x','y').
+func takesSet(of, text string) bool {
+	for member := range strings.SplitSeq(text, ",") {
+		if text != "" && !strings.Contains(of, "'"+strings.ReplaceAll(member, "'", "''")+"'") {
+			return false
+		}
+	}
+	return true
 }
 
 // takesYear reports whether a text is a year of MySQL.

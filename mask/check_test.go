@@ -24,6 +24,8 @@ func TestCheckTypes(t *testing.T) {
 		{source.MySQL, "", "born", "year", whole, false, "number noise 10%", "cannot mask the type year"},
 		{source.MariaDB, "", "born", "year(4)", whole, false, "fixed 7", "no year of the type year(4)"},
 		{source.MariaDB, "", "born", "year(4)", whole, false, "fixed 1999", ""},
+		{source.MariaDB, "", "kind", "set('x','y')", text, false, "fixed 7", "none of the values"},
+		{source.MariaDB, "", "kind", "set('x','y')", text, false, "fixed y,x", ""},
 		{source.PostgreSQL, "", "name", "names", text, true, "null", "must not be NULL"},
 		{source.PostgreSQL, "", "name", "names", text, false, "null", ""},
 		{source.SQLite, fts5, "rowid", "INTEGER", whole, false, "round 10", "is unique"},
