@@ -81,9 +81,9 @@ var neighbours = []struct{ from, to, reason string }{
 
 // forTests are the packages that only tests may import. They themselves may import what they like.
 var forTests = []string{
-	"fileservice/internal/filetest", "format/parquet/parquettest", "internal/testkit", "internal/testkit/crashfs", "internal/testkit/mountsuite",
-	"internal/testkit/natsserver", "internal/testkit/planted", "internal/testkit/stores", "internal/testkit/testrun",
-	"sink/sinktest", "source/sourcetest", "place/placetest",
+	"fileservice/internal/filetest", "format/parquet/parquettest", "internal/testkit", "internal/testkit/crashfs",
+	"internal/testkit/mountsuite", "internal/testkit/natsserver", "internal/testkit/planted",
+	"internal/testkit/stores", "internal/testkit/testrun", "sink/sinktest", "source/sourcetest", "place/placetest",
 }
 
 // dependencies says which packages may import a module that is not ours, tests aside. A package border stands where a

@@ -48,9 +48,10 @@ var valueTests = map[string][]string{
 	"./agefile": {"VectorsReader", "VectorsReaderAt", "VectorsWriter"},
 	"./export": {
 		"CanonicalSum", "PostgresAnyBytes", "PostgresDeepJSON", "PostgresEncodings", "PostgresHighChar",
-		"PostgresJSONLimits", "PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII", "PostgresRowSecurity", "PostgresTables",
-		"PostgresValues", "SQLiteAnyBytes", "SQLiteFullText", "SQLiteJSONLimits", "SQLiteOtherTables", "SQLiteRandom",
-		"SQLiteShell", "SQLiteValues", "SumOfPostgres", "SumOfPrinted",
+		"PostgresJSONLimits", "PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII",
+		"PostgresRowSecurity", "PostgresTables", "PostgresValues", "SQLiteAnyBytes", "SQLiteFullText",
+		"SQLiteJSONLimits", "SQLiteOtherTables", "SQLiteRandom", "SQLiteShell", "SQLiteValues", "SumOfPostgres",
+		"SumOfPrinted",
 	},
 	"./load": {
 		"Across", "AcrossAffinities", "AcrossCollations", "AcrossEnums", "AcrossExisting", "AcrossLists",

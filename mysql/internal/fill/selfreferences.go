@@ -66,8 +66,8 @@ func (db *DB) hasTriggers(ctx context.Context, t catalog.Table) (bool, error) {
 	return len(found) > 0, db.failed(ctx, t.String(), err)
 }
 
-// foreignKeys returns the foreign keys of a table. MariaDB opens every table and view of the server for a join of the two
-// questions.
+// foreignKeys returns the foreign keys of a table. For a join of the two questions, MariaDB opens every table and view
+// of the server.
 func (db *DB) foreignKeys(ctx context.Context, t catalog.Table) (keys []foreignKeyOf, err error) {
 	found, err := db.conn.Query(ctx, 5, `SELECT CONSTRAINT_NAME, COLUMN_NAME, REFERENCED_TABLE_SCHEMA,
 		REFERENCED_TABLE_NAME, REFERENCED_COLUMN_NAME FROM information_schema.KEY_COLUMN_USAGE

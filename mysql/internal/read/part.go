@@ -205,8 +205,8 @@ var keyTypes = map[string]keyColumn{
 	"char": {isText: true}, "varchar": {isText: true}, "binary": {isBytes: true}, "varbinary": {isBytes: true},
 }
 
-// primaryKey returns the primary key of a table, or none if the table cannot be cut by it. MariaDB opens every table and
-// view of the server for a join of the two questions.
+// primaryKey returns the primary key of a table, or none if the table cannot be cut by it. For a join of the two
+// questions, MariaDB opens every table and view of the server.
 func (s *session) primaryKey(ctx context.Context, t table) (key, error) {
 	parts, err := s.Query(ctx, 2, `SELECT COLUMN_NAME, IFNULL(SUB_PART, '') FROM information_schema.STATISTICS
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND INDEX_NAME = 'PRIMARY' ORDER BY SEQ_IN_INDEX`, t.Database, t.Name)
