@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	pqformat "github.com/parquet-go/parquet-go/format"
 
 	"culvert/internal/canonical"
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -245,8 +245,8 @@ func decimalText(v pq.Value, scale int) string {
 }
 
 var (
-	number = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
-	moment = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(\+00)?$`)
+	number = lazyregexp.New(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+	moment = lazyregexp.New(`^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?(\+00)?$`)
 )
 
 // Fits reports whether Parquet has a value, so that a file must keep it; otherwise it must be refused.
