@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/big"
@@ -282,6 +283,8 @@ func Fits(logical source.Type, kind source.Kind, text []byte) bool {
 		return moment.MatchString(canonicalText) && fitsTime(time.DateTime, canonicalText)
 	case source.InstantClass:
 		return moment.MatchString(canonicalText) && fitsTime(time.DateTime+"Z07", canonicalText)
+	case source.JSONClass:
+		return kind == source.JSON || kind != source.Bytes && json.Valid(text)
 	case source.UUIDClass:
 		return kind != source.Bytes && len(canonicalText) == len("00000000-0000-0000-0000-000000000000")
 	}
