@@ -37,7 +37,7 @@ type event struct {
 }
 
 // patience is how long the tests of a package may take before they count as hanging.
-const patience = "20m"
+const patience = "30m"
 
 // goTest runs a pass and adds what it finds to the report.
 func (r *report) goTest(ctx context.Context, p pass) error {
