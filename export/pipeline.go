@@ -135,7 +135,7 @@ func (pl *pipeline) runEncrypted(config agefile.Config, recipients []age.Recipie
 }
 
 // frameSize returns the number of bytes of a full frame. Without compression, large frames gain nothing, and small ones
-// are written while the database produces more; but those of a format that is assembled are compressed inside.
+// are written while the database produces more. The frames of a format that is assembled are compressed inside.
 func (p *Plan) frameSize(encoder format.Encoder) int {
 	if _, assembled := encoder.(format.Assembled); p.Compression == None && !assembled {
 		return source.BatchSize / 16
@@ -335,16 +335,20 @@ func (pl *pipeline) write() error {
 		pl.stats.Sum.Add(f.sum.Text)
 		pl.stats.Canonical.Add(f.sum.Canonical)
 		pl.progress.Rows.Add(f.rows)
-		for _, part := range f.parts {
-			if pl.file != nil {
-				break
-			}
-			pl.trailer.Add(int64(part.size), int64(part.textSize))
-			pl.stats.Text += int64(part.textSize)
-			pl.progress.Text.Add(int64(part.textSize))
+		if pl.file == nil {
+			pl.count(f.parts)
 		}
 		f.data = kept(f.data)
 		pl.queue.Free(item)
+	}
+}
+
+// count adds parts of the output to the figures.
+func (pl *pipeline) count(parts []part) {
+	for _, part := range parts {
+		pl.trailer.Add(int64(part.size), int64(part.textSize))
+		pl.stats.Text += int64(part.textSize)
+		pl.progress.Text.Add(int64(part.textSize))
 	}
 }
 

@@ -145,7 +145,7 @@ func (m *Manifest) LeftOut() []string {
 	return m.Schema.Lacks // which has what the tables leave out
 }
 
-// IsText reports whether the files are text, of which parts can be joined, as those of all formats but Parquet.
+// IsText reports whether the files are text, so that parts can be joined. Only those of Parquet are not.
 func (m *Manifest) IsText() bool { return m.Format != "parquet" }
 
 // OwnRows reports whether each table has only its own rows, although others inherit from it; see [source.Separator].

@@ -4,15 +4,19 @@ import "strings"
 
 // mentioned returns a masked column whose name is in an expression, or "". Texts in apostrophes have no names.
 func mentioned(expression string, rules Rules) string {
-	for _, name := range rules.masked() {
-		if contains(withoutTexts(expression), name) {
+	names := rules.masked()
+	if len(names) > 0 {
+		expression = withoutTexts(expression)
+	}
+	for _, name := range names {
+		if contains(expression, name) {
 			return name
 		}
 	}
 	return ""
 }
 
-// contains reports whether a name is in an expression: between other signs than those of words, or in quotes.
+// contains reports whether a name is in an expression, as a whole word or in quotes.
 func contains(expression, name string) bool {
 	for _, quote := range []string{`"`, "`"} {
 		if strings.Contains(name, quote) &&

@@ -79,8 +79,8 @@ type Definition struct {
 	Create string `json:"create,omitempty"`
 
 	// Ancestors are the tables from which it inherits, or of which it is a partition, also through others, the nearest
-	// first. What is said of values of an ancestor holds for those of the table, as in package mask; the table is made
-	// without them, so JSON has none.
+	// first. A rule that masks a column of an ancestor holds for the same column of the table. JSON has none of them,
+	// since the table is made without.
 	Ancestors []Ancestor `json:"-"`
 
 	// After are statements that complete a table that has its rows, such as triggers that stand for clauses of another

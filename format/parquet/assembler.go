@@ -8,7 +8,7 @@ import (
 )
 
 // assembler writes a file from the records of an encoder. It collects the pages of blocks until they are a row group,
-// and then writes them by column. Its errors are those of the writer below, and that a file can have no more metadata.
+// and then writes them by column. It fails if the writer below fails, or if the file has too many row groups.
 type assembler struct {
 	e      *encoder
 	out    *bufio.Writer

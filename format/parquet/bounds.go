@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"math"
 	"unicode/utf8"
@@ -35,25 +36,13 @@ func (b *bounds) find(c *column, values []byte) {
 		b.least = append(b.least, nearest(values, 0))
 		b.most = append(b.most, nearest(values, 1))
 		return
-	case int32s:
-		low, high := int32(math.MaxInt32), int32(math.MinInt32)
-		for ; len(values) >= 4; values = values[4:] {
-			v := int32(binary.LittleEndian.Uint32(values))
-			low, high = min(low, v), max(high, v)
-		}
-		b.least = binary.LittleEndian.AppendUint32(b.least, uint32(low))
-		b.most = binary.LittleEndian.AppendUint32(b.most, uint32(high))
-		b.known = true
-		return
-	case int64s:
+	case int32s, int64s:
 		low, high := int64(math.MaxInt64), int64(math.MinInt64)
-		for ; len(values) >= 8; values = values[8:] {
-			v := int64(binary.LittleEndian.Uint64(values))
+		for ; len(values) > 0; values = values[c.size:] {
+			v := c.intOf(values)
 			low, high = min(low, v), max(high, v)
 		}
-		b.least = binary.LittleEndian.AppendUint64(b.least, uint64(low))
-		b.most = binary.LittleEndian.AppendUint64(b.most, uint64(high))
-		b.known = true
+		b.least, b.most, b.known = c.appendInt(b.least, low), c.appendInt(b.most, high), true
 		return
 	case floats, doubles:
 		b.findFloats(c, values)
@@ -124,7 +113,14 @@ func (b *bounds) findFloats(c *column, values []byte) {
 	if high == 0 {
 		high = 0
 	}
-	b.least, b.most, b.known = c.floatBytes(b.least, low), c.floatBytes(b.most, high), true
+	b.least, b.most, b.known = c.appendNumber(b.least, low), c.appendNumber(b.most, high), true
+}
+
+func (c *column) intOf(value []byte) int64 {
+	if c.physical == int32s {
+		return int64(int32(binary.LittleEndian.Uint32(value)))
+	}
+	return int64(binary.LittleEndian.Uint64(value))
 }
 
 func (c *column) floatOf(value []byte) float64 {
@@ -134,7 +130,8 @@ func (c *column) floatOf(value []byte) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(value))
 }
 
-func (c *column) floatBytes(dst []byte, v float64) []byte {
+// appendNumber appends a number with a binary exponent in as many bytes as the column has.
+func (c *column) appendNumber(dst []byte, v float64) []byte {
 	if c.physical == floats {
 		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(v)))
 	}
@@ -152,28 +149,16 @@ func nearest(values []byte, v byte) byte {
 // compare compares two values, or bounds, by the order of the column.
 func (c *column) compare(a, b []byte) int {
 	switch c.physical {
-	case int32s:
-		return order(int32(binary.LittleEndian.Uint32(a)), int32(binary.LittleEndian.Uint32(b)))
-	case int64s:
-		return order(int64(binary.LittleEndian.Uint64(a)), int64(binary.LittleEndian.Uint64(b)))
+	case int32s, int64s:
+		return cmp.Compare(c.intOf(a), c.intOf(b))
 	case floats, doubles:
-		return order(c.floatOf(a), c.floatOf(b))
+		return cmp.Compare(c.floatOf(a), c.floatOf(b))
 	case fixed:
 		if c.logical.Class == source.DecimalClass && a[0] != b[0] {
-			return order(int8(a[0]), int8(b[0])) // the sign
+			return cmp.Compare(int8(a[0]), int8(b[0])) // the sign
 		}
 	}
 	return bytes.Compare(a, b)
-}
-
-func order[T int8 | int32 | int64 | float64](a, b T) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // wholeRunes leaves out the beginning of a character at the end of a text.

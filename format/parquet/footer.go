@@ -17,7 +17,7 @@ type chunk struct {
 	index, places    int   // bytes of its indexes, or 0
 	least, most      uint8 // bytes of its bounds
 	bounded          byte  // the form of its bounds
-	plain, ids       bool  // there are such pages
+	ids              bool  // there are such pages
 }
 
 func (c *chunk) begin() int64 {
@@ -69,7 +69,7 @@ func (a *assembler) appendGroup(t *compact, g *group, chunks []chunk, at *offset
 	t.end()
 }
 
-// offsets are those of the next indexes.
+// offsets say where the next indexes are in the file.
 type offsets struct{ columns, pages int64 }
 
 // appendChunk appends the metadata of a column of a row group.

@@ -156,7 +156,7 @@ func (a *assembler) addLarge(fields *reader) error {
 	a.pages = append(a.pages, p)
 	size := int64(p.header) + int64(p.size)
 	a.chunks = append(a.chunks, chunk{
-		plain: true, data: a.offset - size, size: size, text: int64(p.header) + int64(p.text),
+		data: a.offset - size, size: size, text: int64(p.header) + int64(p.text),
 	})
 	if len(a.chunks)%len(a.e.columns) == 0 {
 		return a.finishGroup()

@@ -1,6 +1,10 @@
 package parquet
 
-import "time"
+import (
+	"time"
+
+	"culvert/internal/canonical"
+)
 
 const (
 	second = int64(1e6) // in microseconds
@@ -24,7 +28,7 @@ func parseDay(text []byte) (days int64, rest []byte, ok bool) {
 	if century|year|month|d < 0 {
 		return 0, text, false
 	}
-	if year += 100 * century; year < 1 || month < 1 || month > 12 || d < 1 || d > daysIn(year, month) {
+	if year += 100 * century; year < 1 || month < 1 || month > 12 || d < 1 || d > canonical.DaysIn(year, month) {
 		return 0, text, false
 	}
 	return daysSince1970(year, month, d), text[size:], true
@@ -40,19 +44,6 @@ func daysSince1970(year, month, d int) int64 {
 	era, ofEra := year/400, year%400
 	ofYear := (153*(month-3)+2)/5 + d - 1
 	return int64(era*146097 + ofEra*365 + ofEra/4 - ofEra/100 + ofYear - 719468)
-}
-
-func daysIn(year, month int) int {
-	switch month {
-	case 4, 6, 9, 11:
-		return 30
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	}
-	return 31
 }
 
 // pair returns the number of two digits, or -1.

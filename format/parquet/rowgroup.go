@@ -64,7 +64,6 @@ func (a *assembler) endGroup() error {
 func (a *assembler) writeChunk(i int) error {
 	c, begin := chunk{}, a.offset
 	for p := range a.columnPages(i) {
-		c.plain = c.plain || p.form == plainForm
 		c.ids = c.ids || p.form == idsForm
 	}
 	if d := &a.dicts[i]; c.ids {

@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"math"
 	"math/bits"
@@ -142,20 +143,17 @@ func appendBool(dst, text []byte) ([]byte, bool) {
 }
 
 func parseInt(text []byte) (v int64, ok bool) {
+	digits := text
 	negative := len(text) > 0 && text[0] == '-'
 	if negative {
-		text = text[1:]
+		digits = text[1:]
 	}
 	const whole = 18 // digits that cannot exceed 64 bits
-	if len(text) > whole {
-		if negative {
-			v, err := strconv.ParseInt("-"+string(text), 10, 64)
-			return v, err == nil && text[0] != '-' && text[0] != '+'
-		}
+	if len(digits) > whole {
 		v, err := strconv.ParseInt(string(text), 10, 64)
-		return v, err == nil && text[0] != '-' && text[0] != '+'
+		return v, err == nil && text[0] != '+'
 	}
-	for _, c := range text {
+	for _, c := range digits {
 		if c < '0' || c > '9' {
 			return 0, false
 		}
@@ -164,7 +162,7 @@ func parseInt(text []byte) (v int64, ok bool) {
 	if negative {
 		v = -v
 	}
-	return v, len(text) > 0
+	return v, len(digits) > 0
 }
 
 // appendFloat appends a number with a binary exponent. ParseFloat reads more than databases print.
@@ -182,10 +180,7 @@ func (c *column) appendFloat(dst, text []byte) ([]byte, bool) {
 	if err != nil {
 		return dst, false
 	}
-	if c.physical == floats {
-		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(v))), true
-	}
-	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v)), true
+	return c.appendNumber(dst, v), true
 }
 
 // appendDecimal appends a number without an exponent. It fails if the number has more digits than the column.
@@ -246,36 +241,15 @@ func (c *column) appendDecimal(dst, text []byte) ([]byte, bool) {
 // appendUUID appends 32 hexadecimal digits with hyphens at the usual places.
 func appendUUID(dst, text []byte) ([]byte, bool) {
 	const size = 36
-	if len(text) != size {
+	if len(text) != size || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return dst, false
 	}
 	begin := len(dst)
-	for i := 0; i < size; {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if text[i] != '-' {
-				return dst[:begin], false
-			}
-			i++
-			continue
-		}
-		high, low := hexDigit(text[i]), hexDigit(text[i+1])
-		if high|low > 0xf {
+	for _, digits := range [][]byte{text[:8], text[9:13], text[14:18], text[19:23], text[24:]} {
+		var err error
+		if dst, err = hex.AppendDecode(dst, digits); err != nil {
 			return dst[:begin], false
 		}
-		dst = append(dst, high<<4|low)
-		i += 2
 	}
 	return dst, true
-}
-
-func hexDigit(c byte) byte {
-	switch {
-	case '0' <= c && c <= '9':
-		return c - '0'
-	case 'a' <= c && c <= 'f':
-		return c - 'a' + 10
-	case 'A' <= c && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 0xff
 }

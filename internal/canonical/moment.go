@@ -121,18 +121,21 @@ func isDay(text []byte) bool {
 	if !is || !also || !isMonth || !isDay || month > 12 {
 		return false
 	}
-	year = 100*year + ending
-	last := 31
+	return day <= DaysIn(100*year+ending, month)
+}
+
+// DaysIn returns the number of days of a month, from 1 to 12, in a year of the Gregorian calendar.
+func DaysIn(year, month int) int {
 	switch month {
 	case 4, 6, 9, 11:
-		last = 30
+		return 30
 	case 2:
-		last = 28
 		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			last = 29
+			return 29
 		}
+		return 28
 	}
-	return day <= last
+	return 31
 }
 
 // twoDigits returns the number that a text begins with.

@@ -15,7 +15,7 @@ import (
 type name struct {
 	parts    []string
 	distance int
-	columns  []string // those that the table has from the one of this name; nil for all
+	columns  []string // of the ancestor, which the table inherits
 }
 
 // namesOf returns the names of a table and of its ancestors, the nearest first.
@@ -38,8 +38,8 @@ func (n *name) isMeant(one *assignment, column string) bool {
 }
 
 // ruleOf returns the index of the rule for a column, or -1. Of the rules for the table itself the last one counts, then
-// of those for its parents, and so on. "None" is for the table itself, and lifts only rules that come before it. Used
-// are those that match.
+// of those for its parents, and so on. "None" is for the table itself, and lifts only rules that come before it. It
+// sets used for each rule that matches.
 func ruleOf(all []assignment, names []name, column string, used []bool) (at int) {
 	at = -1
 	for len(names) > 0 {

@@ -293,9 +293,10 @@ func (f *Flags) decided(tables []mask.Table) map[string]map[string]bool {
 	used := make([]bool, len(all))
 	decided := map[string]map[string]bool{}
 	for _, t := range tables {
+		names := namesOf(t)
 		decided[t.Name] = map[string]bool{}
 		for _, c := range t.Columns {
-			decided[t.Name][c.Name] = ruleOf(all, namesOf(t), c.Name, used) >= 0
+			decided[t.Name][c.Name] = ruleOf(all, names, c.Name, used) >= 0
 		}
 	}
 	return decided
