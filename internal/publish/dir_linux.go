@@ -83,8 +83,15 @@ type DirFile struct {
 	name string
 }
 
-// Fd returns the descriptor.
-func (f *DirFile) Fd() uintptr { return uintptr(f.fd) }
+// SyscallConn implements [syscall.Conn]. Only Control works.
+func (f *DirFile) SyscallConn() (syscall.RawConn, error) { return bare(f.fd), nil }
+
+// bare implements [syscall.RawConn] for a descriptor that nothing closes while it is used.
+type bare int
+
+func (b bare) Control(call func(fd uintptr)) error { call(uintptr(b)); return nil }
+func (bare) Read(func(fd uintptr) bool) error      { return errors.ErrUnsupported }
+func (bare) Write(func(fd uintptr) bool) error     { return errors.ErrUnsupported }
 
 // Name returns the name by which the file was opened.
 func (f *DirFile) Name() string { return f.name }

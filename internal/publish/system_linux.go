@@ -6,19 +6,29 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 // descriptor is an open file.
 type descriptor interface {
-	Fd() uintptr
+	syscall.Conn
 	Name() string
 }
 
-// retried calls a function with the descriptor of a file, again if a signal interrupts it.
+// retried calls a function with the descriptor of a file, again if a signal interrupts it. Another goroutine may close
+// the file: the descriptor stays that of the file until the function returns.
 func retried(f descriptor, operation string, call func(fd int) error) error {
-	err := uninterrupted(func() error { return call(int(f.Fd())) })
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	if closed := conn.Control(func(fd uintptr) {
+		err = uninterrupted(func() error { return call(int(fd)) })
+	}); closed != nil {
+		err = fs.ErrClosed
+	}
 	if err != nil {
 		return &fs.PathError{Op: operation, Path: f.Name(), Err: err}
 	}
@@ -70,7 +80,7 @@ func writeback(f descriptor, offset, n int64) error {
 func beginWriteback(f *os.File, offset, n int64) {
 	_ = writeback(f, offset, n)
 	if offset > n {
-		_ = unix.Fadvise(int(f.Fd()), 0, offset-n, unix.FADV_DONTNEED)
+		_ = retried(f, "fadvise", func(fd int) error { return unix.Fadvise(fd, 0, offset-n, unix.FADV_DONTNEED) })
 	}
 }
 
@@ -127,7 +137,7 @@ func syncFileSystem(dir *os.File) error {
 func sameFileSystem(a, b descriptor) bool {
 	var infos [2]unix.Stat_t
 	for i, f := range []descriptor{a, b} {
-		if err := unix.Fstat(int(f.Fd()), &infos[i]); err != nil {
+		if retried(f, "stat", func(fd int) error { return unix.Fstat(fd, &infos[i]) }) != nil {
 			return false
 		}
 	}
