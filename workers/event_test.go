@@ -125,6 +125,7 @@ func TestEventsOfResume(t *testing.T) {
 func TestInterruptedWorker(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
+	f.Heartbeat = 50 * heartbeat // which a worker that leaves takes at most
 	q := f.queue(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

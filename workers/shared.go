@@ -166,7 +166,10 @@ func (r *run) dropSnapshot(ctx context.Context, name string) {
 func (w *watch) dropSnapshots(ctx context.Context) error {
 	patient, cancel := context.WithTimeout(ctx, joinPatience)
 	defer cancel()
-	for worker := range w.silent {
+	for worker, mayBeLeft := range w.silent {
+		if !mayBeLeft {
+			continue
+		}
 		done := true
 		for key, v := range w.snapshots {
 			if !strings.HasPrefix(key, sharedKeys+"."+worker+"-") {
@@ -184,9 +187,7 @@ func (w *watch) dropSnapshots(ctx context.Context) error {
 			}
 			done = done && dropped
 		}
-		if done {
-			delete(w.silent, worker)
-		}
+		w.silent[worker] = !done
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ type watch struct {
 	states    map[string]WorkerStatus
 	failures  map[string]failureNote
 	snapshots map[string]queue.Value // by key
-	silent    map[string]bool        // workers whose shared snapshots may be left
+	silent    map[string]bool        // workers that were not heard of again; true if their shared snapshots may be left
 	pulse     queue.Pulse
 	backlog   queue.Backlog
 	idle      int // looks at which nothing was waiting or running
@@ -34,9 +34,11 @@ func (w *watch) note(v queue.Value) error {
 		if err := decode(v, &status); err != nil {
 			return err
 		}
+		_, known := w.states[rest]
+		_, silent := w.silent[rest]
 		delete(w.silent, rest)
 		if status.Ended {
-			if _, known := w.states[rest]; known {
+			if known || silent {
 				w.joined(rest, status)
 				w.c.happened(Event{Event: EventWorkerEnded, Worker: rest})
 			}

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"slices"
 	"testing"
 
 	"culvert/manifest"
@@ -35,5 +36,26 @@ func TestFailuresOfWrittenParts(t *testing.T) {
 	note(failureKeys, 2, failureNote{Error: "third"})
 	if s := w.status(); len(s.Failures) != 1 || s.Done != 2 {
 		t.Errorf("%d parts are written, and %q are tried again", s.Done, s.Failures)
+	}
+}
+
+// TestSilentWorkerEnds has a worker that is heard of again when it ends.
+func TestSilentWorkerEnds(t *testing.T) {
+	var events []EventKind
+	c := &Coordinator{Event: func(e Event) { events = append(events, e.Event) }}
+	w := watch{operation: &operation{c: c, job: &queue.Job{}}, silent: map[string]bool{"a": true}}
+	for range 2 { // the second has nothing to remove
+		if err := w.dropSnapshots(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := queue.Value{Key: workerKeys + ".a", Data: encode(WorkerStatus{Name: "a", Ended: true})}
+	for range 2 {
+		if err := w.note(end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []EventKind{EventWorkerJoined, EventWorkerEnded}; !slices.Equal(events, want) {
+		t.Errorf("the events are %q, want %q", events, want)
 	}
 }
