@@ -85,3 +85,19 @@ func (l *Location) table(ctx context.Context, name string, config export.ReadCon
 	}
 	return &Table{Export: d, Entry: entry, At: l.Join, Close: l.Close}, nil
 }
+
+// Damage says which directory of an export, or which file in it, is not as it should be.
+func (l *Location) Damage(err error) error {
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		return ReadError(l.Join(at.Path), at.Err)
+	}
+	if errors.Is(err, export.ErrNoManifest) {
+		return command.WithHint(command.About(l.Text, err),
+			"an export that was stopped has none: run it again with --force",
+			"to check one file: culvert verify FILE")
+	}
+	if errors.Is(err, export.ErrDamaged) {
+		return command.About(l.Text, err)
+	}
+	return err
+}

@@ -26,6 +26,7 @@ import (
 	"culvert/cmd/culvert/internal/masks"
 	"culvert/cmd/culvert/internal/remote"
 	"culvert/cmd/culvert/internal/serve"
+	"culvert/cmd/culvert/internal/tables"
 	"culvert/cmd/culvert/internal/ui"
 )
 
@@ -33,6 +34,7 @@ import (
 var reports = map[string]any{
 	"job check": jobfile.CheckReport{}, "job columns": jobfile.ColumnsReport{},
 	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
+	"tables": tables.Report{},
 	"export": export.Report{}, "export --dry-run": export.PlanReport{},
 	"export --workers": export.Event{}, "export --queue": export.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},

@@ -21,6 +21,7 @@ import (
 	"culvert/cmd/culvert/internal/masks"
 	"culvert/cmd/culvert/internal/remote"
 	"culvert/cmd/culvert/internal/serve"
+	"culvert/cmd/culvert/internal/tables"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/internal/lazyregexp"
 )
@@ -31,7 +32,7 @@ func newRoot(a *command.App) *cobra.Command {
 	root.Version = programVersion()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Args = command.UnknownVerb
-	root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	root.RunE = func(cmd *cobra.Command, _ []string) error { return help.ShowFirst(cmd) }
 	root.PersistentPreRunE = argument.ResolveFileURLs
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if rest := cmd.Flags().Args(); cmd.HasSubCommands() && len(rest) > 0 {
@@ -44,6 +45,7 @@ func newRoot(a *command.App) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newKeygen(a),
+		tables.New(a),
 		export.New(a),
 		newEncrypt(a),
 		newDecrypt(a),

@@ -45,7 +45,7 @@ func verifyDirectory(
 	}
 	d, err := config.OpenDirectory(ctx, files)
 	if err != nil {
-		return damage(l, err)
+		return l.Damage(err)
 	}
 	if d.MaskKey, err = o.masks.Key(); err != nil {
 		return err
@@ -110,7 +110,7 @@ func verifyDirectory(
 	const most = 10
 	names, more, listErr := d.Unlisted(most)
 	if listErr != nil {
-		return damage(l, listErr)
+		return l.Damage(listErr)
 	}
 	r.Unexpected = names
 	for _, name := range names {
@@ -120,12 +120,12 @@ func verifyDirectory(
 		warn(fmt.Sprintf("%s: it does not list %d more", l.Text, more))
 	}
 	if err != nil && !command.Is[*export.PartialError](err) || !with.is {
-		return damage(l, err)
+		return l.Damage(err)
 	}
 	if err := compare(ctx, w, r, d, with, config.Jobs, progress); err != nil {
 		return err
 	}
-	return damage(l, err)
+	return l.Damage(err)
 }
 
 // compare compares the tables with a database.
@@ -162,22 +162,6 @@ func compare(
 		}
 	})
 	return db.Explain(err)
-}
-
-// damage says which directory, or which file in it, is not as it should be.
-func damage(l *argument.Location, err error) error {
-	if at, is := errors.AsType[*fs.PathError](err); is {
-		return argument.ReadError(l.Join(at.Path), at.Err)
-	}
-	if errors.Is(err, export.ErrNoManifest) {
-		return command.WithHint(command.About(l.Text, err),
-			"an export that was stopped has none: run it again with --force",
-			"to check one file: culvert verify FILE")
-	}
-	if errors.Is(err, export.ErrDamaged) {
-		return command.About(l.Text, err)
-	}
-	return err
 }
 
 // manifestText says what a directory holds.

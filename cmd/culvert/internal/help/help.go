@@ -3,6 +3,7 @@
 package help
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io"
@@ -129,6 +130,23 @@ func Show(cmd *cobra.Command, _ []string) {
 	if end := cmd.Annotations[notes]; end != "" {
 		_, _ = io.WriteString(out, "\n"+end+"\n")
 	}
+}
+
+// first are the commands with which somebody begins who sees the program for the first time.
+var first = []string{"demo", "keygen", "export", "verify", "load"}
+
+// ShowFirst writes what the program says if no command is given.
+func ShowFirst(root *cobra.Command) error {
+	out := root.OutOrStdout()
+	_, err := fmt.Fprintf(out, "%s\n\nBegin with:\n", root.Long)
+	for _, name := range first {
+		cmd, _, findErr := root.Find([]string{name})
+		_, writeErr := fmt.Fprintf(out, "  %-8s  %s\n", cmd.Name(), cmd.Short)
+		err = cmp.Or(err, findErr, writeErr)
+	}
+	_, writeErr := io.WriteString(out, "\nculvert help lists all commands and topics, and culvert COMMAND --help "+
+		"says more.\n")
+	return cmp.Or(err, writeErr)
 }
 
 // usageLine is cobra's without "[flags]", which the usage of most commands names.

@@ -12,6 +12,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/internal/namepattern"
 	"culvert/internal/tablechoice"
+	"culvert/manifest"
 )
 
 // ChoiceFlags say which of the tables are meant, by patterns. They override the job file.
@@ -30,14 +31,29 @@ type ChoiceFlags struct {
 // reads their rows from a database, and can leave them out.
 func (f *ChoiceFlags) Add(cmd *cobra.Command, does string, reads bool) {
 	f.reads = reads
+	f.AddPatterns(cmd, does)
 	flags := cmd.Flags()
-	flags.StringArrayVar(&f.include, "include", nil, does+" only tables that match `PATTERN`; repeatable")
-	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out tables that match `PATTERN`; repeatable")
 	if reads {
 		flags.StringArrayVar(&f.noRows, "exclude-rows", nil,
 			"leave out the rows of tables that match `PATTERN`, not the tables; repeatable")
 	}
 	flags.Var((*command.NotEmpty)(&f.file), "job", "do what the job file `FILE` says; flags override it")
+}
+
+// AddPatterns adds only the patterns of tables.
+func (f *ChoiceFlags) AddPatterns(cmd *cobra.Command, does string) {
+	flags := cmd.Flags()
+	flags.StringArrayVar(&f.include, "include", nil, does+" only tables that match `PATTERN`; repeatable")
+	flags.StringArrayVar(&f.exclude, "exclude", nil, "leave out tables that match `PATTERN`; repeatable")
+}
+
+// NameOf returns the schema and the name of a table of an export, which patterns match.
+func NameOf(t *manifest.Table) []string {
+	d := t.Definition
+	if d == nil {
+		return []string{"main", t.Name}
+	}
+	return []string{cmp.Or(d.Schema, "main"), d.Name}
 }
 
 // Name returns the name of the job file, or "".

@@ -163,13 +163,7 @@ func (l *loading) chooseTables(m *manifest.Manifest) error {
 	var chosen []target
 	for i := range m.Tables {
 		t := &m.Tables[i]
-		name := []string{"main", t.Name}
-		if d := t.Definition; d != nil {
-			name[1] = d.Name
-			if d.Schema != "" {
-				name[0] = d.Schema
-			}
-		}
+		name := jobfile.NameOf(t)
 		names = append(names, name)
 		at := slices.IndexFunc(l.tables, func(one target) bool { return one.from == t.Name })
 		if len(l.tables) > 0 && at < 0 || len(rules.Include) > 0 && !rules.Include.Match(name...) ||
