@@ -17,6 +17,7 @@ import (
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/demo"
+	"culvert/cmd/culvert/internal/doctor"
 	"culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/jobfile"
@@ -34,7 +35,7 @@ import (
 var reports = map[string]any{
 	"job check": jobfile.CheckReport{}, "job columns": jobfile.ColumnsReport{},
 	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
-	"tables": tables.Report{},
+	"tables": tables.Report{}, "doctor": doctor.Report{},
 	"export": export.Report{}, "export --dry-run": export.PlanReport{},
 	"export --workers": export.Event{}, "export --queue": export.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},

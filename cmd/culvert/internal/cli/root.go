@@ -12,6 +12,7 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/demo"
+	"culvert/cmd/culvert/internal/doctor"
 	"culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/jobfile"
@@ -46,6 +47,7 @@ func newRoot(a *command.App) *cobra.Command {
 	root.AddCommand(
 		newKeygen(a),
 		tables.New(a),
+		doctor.New(a),
 		export.New(a),
 		newEncrypt(a),
 		newDecrypt(a),

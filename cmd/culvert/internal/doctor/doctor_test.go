@@ -1,0 +1,138 @@
+package doctor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/database"
+	"culvert/internal/testkit"
+)
+
+// examine returns the texts of the checks that are not ok, by their names, and the exit code. The clock of this machine
+// is ahead by a time.
+func examine(t *testing.T, address string, ahead time.Duration) (map[string]string, int) {
+	t.Helper()
+	db, err := database.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const short = 100 * time.Millisecond
+	e := &examination{
+		Report: &Report{}, db: db, patience: short, now: func() time.Time { return time.Now().Add(ahead) },
+	}
+	err = e.run(t.Context(), nil)
+	found := map[string]string{}
+	for _, c := range e.Checks {
+		if c.Result != okResult {
+			found[c.Name] += c.Result + ": " + c.Text + "\n"
+		}
+	}
+	return found, command.ExitCode(err)
+}
+
+// expect compares what was found with the beginnings of the texts, by their names.
+func expect(t *testing.T, found map[string]string, want ...string) {
+	t.Helper()
+	for name, text := range found {
+		if !slices.ContainsFunc(want, func(w string) bool { return strings.HasPrefix(name+" "+text, w) }) {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	if len(found) != len(want) {
+		t.Errorf("%d checks have found something, want %d: %q", len(found), len(want), found)
+	}
+}
+
+func TestPostgres(t *testing.T) {
+	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, "CREATE TABLE t (i int); CREATE TABLE u (i int)")
+	role := db.NewRole(t, "reader", "CONNECTION LIMIT 1")
+	db.Exec(t, "GRANT SELECT ON t TO "+role)
+	found, code := examine(t, "postgres:"+db.ConnStringAs(role), -time.Hour)
+	expect(t, found, "clock warning: the server is 3600 seconds ahead",
+		`tables failed: public.u: ERROR: permission denied`,
+		"snapshot warning: only one connection can read it: ", "schema warning: only the tables")
+	if code != command.ExitPartly {
+		t.Errorf("code %d", code)
+	}
+
+	other, err := pgconn.Connect(t.Context(), db.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := other.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := other.Exec(t.Context(), "BEGIN; LOCK TABLE u").Close(); err != nil {
+		t.Fatal(err)
+	}
+	found, code = examine(t, "postgres:"+db.ConnString(), 0)
+	expect(t, found, "locks warning: an export would wait, since others have locked or wait to change: public.u",
+		"schema warning: not checked")
+	if code != command.ExitDone {
+		t.Errorf("code %d", code)
+	}
+}
+
+func TestPostgresStandby(t *testing.T) {
+	settings := []string{"wal_level = replica", "max_wal_senders = 4", "max_standby_streaming_delay = 30s"}
+	primary := testkit.NewPostgres(t, testkit.PostgresConfig{Settings: settings})
+	standby := testkit.NewPostgres(t, testkit.PostgresConfig{Settings: settings, StandbyOf: primary})
+	found, code := examine(t, "postgres:"+standby.ConnString("postgres"), 0)
+	expect(t, found, "standby warning: this is a standby", "tables warning: there are none",
+		"schema warning: left out: the comment of the database")
+	if code != command.ExitDone {
+		t.Errorf("code %d", code)
+	}
+}
+
+func TestMySQL(t *testing.T) {
+	server := testkit.MariaDB(t)
+	db := server.NewDatabase(t)
+	db.Exec(t, "CREATE TABLE t (i int) ENGINE=InnoDB; CREATE TABLE u (i int) ENGINE=MyISAM")
+	reader := "reader_" + db.Name
+	db.Exec(t, "CREATE USER "+reader+"@localhost; GRANT SELECT ON "+db.Name+".u TO "+reader+"@localhost;"+
+		"GRANT INSERT ON "+db.Name+".t TO "+reader+"@localhost")
+	t.Cleanup(func() { db.Exec(t, "DROP USER "+reader+"@localhost") })
+	found, code := examine(t, strings.Replace(db.URL(), "root@", reader+"@", 1), time.Hour)
+	expect(t, found, "clock warning: the server is 3600 seconds behind", "tables failed: t: ",
+		"snapshot warning: these tables are in none, so their rows are those of when each is read: u",
+		"schema warning: left out: triggers")
+	if code != command.ExitPartly {
+		t.Errorf("code %d", code)
+	}
+
+	pool, err := sql.Open("mysql", "root@unix("+server.SocketPath()+")/"+db.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := pool.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(other.Close(), pool.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := other.ExecContext(t.Context(), "LOCK TABLES u WRITE"); err != nil {
+		t.Fatal(err)
+	}
+	found, code = examine(t, db.URL(), 0)
+	expect(t, found, "locks warning: an export would wait, since others have locked or wait to change: u",
+		"schema warning: not checked")
+	if code != command.ExitDone {
+		t.Errorf("code %d", code)
+	}
+}
