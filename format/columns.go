@@ -1,0 +1,39 @@
+package format
+
+import (
+	"io"
+
+	"culvert/source"
+)
+
+// Columnar is implemented by formats whose files have columns in groups of rows, and an index at their end, such as
+// Parquet. Such a file is no text: it is read at any place, and says itself which types its values have. Package format
+// has no such format, so that nobody compiles one that is not used.
+type Columnar interface {
+	// Open reads the index of a file of size bytes, which must be decrypted. The ColumnFile reads the file until its
+	// last Rows are closed, at several places at once if several Rows are in use.
+	Open(file io.ReaderAt, size int64) (ColumnFile, error)
+}
+
+// ColumnFile is an open file of columns. It is safe for concurrent use.
+type ColumnFile interface {
+	// Columns describes the columns, in order. Type is what the file calls it, and Logical what the values are, which
+	// are printed as PostgreSQL prints them, in UTC. The slice belongs to the file.
+	Columns() []source.Column
+
+	// Groups returns the groups of rows, in order. The slice belongs to the file.
+	Groups() []RowGroup
+
+	// Rows returns the rows of a group, with only some columns, by their numbers. Different Rows may be read at the same
+	// time. A value that has no text that every database reads as the same value is a [*RowError], whose row counts
+	// from the beginning of the file.
+	Rows(group int, columns []int) (source.Rows, error)
+}
+
+// RowGroup is what a file says of a group of rows.
+type RowGroup struct {
+	Rows   int64    `json:"rows"`
+	Bytes  int64    `json:"bytes"`      // in the file, compressed
+	Text   int64    `json:"text_bytes"` // before they were compressed
+	Codecs []string `json:"codecs"`     // by which its columns are compressed
+}

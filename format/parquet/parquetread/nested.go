@@ -1,0 +1,298 @@
+package parquetread
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"culvert/source"
+)
+
+// largestNested bounds the text of a value that is nested, since its parts may be repeated from a dictionary.
+const largestNested = 1 << 30
+
+// assembler makes the text of a value that is nested, by the levels of its leaves: JSON, or an array of PostgreSQL.
+type assembler struct {
+	cursors []cursor
+	first   int // the number of the first leaf
+	text    []byte
+	scratch []byte
+	err     error
+	why     reason
+}
+
+// addNested adds the next value of a column that is nested.
+func (r *rows) addNested(b *source.Batch, f *field) error {
+	a := &assembler{cursors: f.cursors, first: f.of.leaves[0].index, text: f.text[:0]}
+	if !a.more(f.of.node) {
+		a.fail(errFew)
+	}
+	isNull := a.value(f.of.node, f.of.list)
+	for i := range a.cursors { // all must be at the next row
+		c := &a.cursors[i]
+		if more, err := c.more(); err != nil {
+			a.fail(err)
+		} else if more {
+			if _, rep := c.levels(); rep != 0 {
+				a.fail(errLevels)
+			}
+		}
+	}
+	switch {
+	case a.err != nil:
+		return aboutLeaf(f.of.leaves[0], a.err)
+	case a.why != "":
+		return r.unfit(f, a.why)
+	case isNull:
+		b.AppendNull()
+	default:
+		b.Append(f.kind, a.text)
+	}
+	if f.text = a.text; cap(f.text) > source.BatchSize {
+		f.text = nil
+	}
+	return nil
+}
+
+func (a *assembler) fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
+
+// cursor returns that of the first leaf below a node.
+func (a *assembler) cursor(n *node) *cursor { return &a.cursors[n.first.index-a.first] }
+
+// more reports whether there is an entry for a node.
+func (a *assembler) more(n *node) bool {
+	if a.err != nil || a.why != "" {
+		return false
+	}
+	more, err := a.cursor(n).more()
+	if err != nil {
+		a.fail(err)
+	}
+	return more && err == nil
+}
+
+// value appends what is at the cursors for a node, which is an array of PostgreSQL if list is set. It reports whether
+// it is NULL, and then appends nothing.
+func (a *assembler) value(n *node, list bool) (isNull bool) {
+	if n.repetition == repeated {
+		a.array(n, n, list)
+		return false
+	}
+	return a.single(n, list)
+}
+
+// single is value for a node, or for one element of it.
+func (a *assembler) single(n *node, list bool) (isNull bool) {
+	if !a.more(n) {
+		a.fail(errFew)
+		return true
+	}
+	if def, _ := a.cursor(n).levels(); def < n.most {
+		a.pass(n)
+		return true
+	}
+	switch n.shape {
+	case leafShape:
+		a.leaf(n)
+	case listShape:
+		a.array(n.nodes[0], n.nodes[0].item(), list)
+	case mapShape:
+		a.object(n.nodes[0])
+	default:
+		a.text = append(a.text, '{')
+		for i, child := range n.nodes {
+			if i > 0 {
+				a.text = append(a.text, ',')
+			}
+			a.key([]byte(child.name))
+			if a.value(child, false) {
+				a.text = append(a.text, "null"...)
+			}
+		}
+		a.text = append(a.text, '}')
+	}
+	return false
+}
+
+// pass leaves out the entries of a value that is not there.
+func (a *assembler) pass(n *node) {
+	if n.leaf != nil {
+		if a.more(n) {
+			if _, isNull, _ := a.cursor(n).take(nil); !isNull {
+				a.fail(errLevels)
+			}
+		}
+		return
+	}
+	for _, child := range n.nodes {
+		a.pass(child)
+	}
+}
+
+// each calls use for each element of a repeated node.
+func (a *assembler) each(n *node, use func()) {
+	if !a.more(n) {
+		a.fail(errFew)
+		return
+	}
+	if def, _ := a.cursor(n).levels(); def < n.most {
+		a.pass(n)
+		return
+	}
+	for {
+		use()
+		if len(a.text) > largestNested {
+			a.why = "it is too large"
+		}
+		if !a.more(n) {
+			return
+		}
+		if _, rep := a.cursor(n).levels(); rep != n.depth {
+			return
+		}
+		a.text = append(a.text, ',')
+	}
+}
+
+// array appends the elements of a repeated node.
+func (a *assembler) array(n, item *node, list bool) {
+	begin, end := byte('['), byte(']')
+	if list {
+		begin, end = '{', '}'
+	}
+	a.text = append(a.text, begin)
+	a.each(n, func() {
+		switch {
+		case list:
+			a.item(item)
+		case a.single(item, false):
+			a.text = append(a.text, "null"...)
+		}
+	})
+	a.text = append(a.text, end)
+}
+
+// item appends an element of an array of PostgreSQL.
+func (a *assembler) item(n *node) {
+	begin := len(a.text)
+	if a.plain(n) {
+		a.text = append(a.text, "NULL"...)
+		return
+	}
+	text := a.text[begin:]
+	if n.leaf.print.kind() == source.Bytes {
+		a.scratch = append(a.scratch[:0], text...)
+		a.text = append(a.text[:begin], `"\\x`...)
+		a.text = append(appendHex(a.text, a.scratch), '"')
+		return
+	}
+	if len(text) > 0 && !strings.ContainsAny(string(text), "{}\",\\ \t\n\r\v\f") &&
+		!strings.EqualFold(string(text), "null") {
+		return
+	}
+	a.scratch = append(a.scratch[:0], text...)
+	a.text = append(a.text[:begin], '"')
+	for _, c := range a.scratch {
+		if c == '"' || c == '\\' {
+			a.text = append(a.text, '\\')
+		}
+		a.text = append(a.text, c)
+	}
+	a.text = append(a.text, '"')
+}
+
+// plain appends the text of a leaf as it is, and reports whether it is NULL.
+func (a *assembler) plain(n *node) (isNull bool) {
+	if !a.more(n) {
+		a.fail(errFew)
+		return true
+	}
+	var why reason
+	a.text, isNull, why = a.cursor(n).take(a.text)
+	if why != "" {
+		a.why = why
+	}
+	return isNull
+}
+
+// object appends the entries of a map.
+func (a *assembler) object(n *node) {
+	a.text = append(a.text, '{')
+	a.each(n, func() {
+		begin := len(a.text)
+		if a.plain(n.nodes[0]) {
+			a.why = "a key of the map is NULL"
+		}
+		a.scratch = append(a.scratch[:0], a.text[begin:]...)
+		a.text = a.text[:begin]
+		a.key(a.scratch)
+		if a.value(n.nodes[1], false) {
+			a.text = append(a.text, "null"...)
+		}
+	})
+	a.text = append(a.text, '}')
+}
+
+func (a *assembler) key(name []byte) {
+	a.string(name)
+	a.text = append(a.text, ':')
+}
+
+// string appends a string of JSON.
+func (a *assembler) string(text []byte) {
+	a.text = append(a.text, '"')
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\':
+			a.text = append(a.text, '\\', c)
+		case c < ' ':
+			a.text = fmt.Appendf(a.text, `\u%04x`, c)
+		default:
+			a.text = append(a.text, c)
+		}
+	}
+	a.text = append(a.text, '"')
+}
+
+// leaf appends a value of JSON. What JSON has no type for is a string.
+func (a *assembler) leaf(n *node) {
+	begin := len(a.text)
+	if a.plain(n) {
+		a.fail(errLevels)
+		return
+	}
+	text := a.text[begin:]
+	p := &n.leaf.print
+	switch p.kind() {
+	case source.Bool:
+		word := "false"
+		if string(text) == "t" {
+			word = "true"
+		}
+		a.text = append(a.text[:begin], word...)
+		return
+	case source.Number:
+		if last := len(text) - 1; last >= 0 && '0' <= text[last] && text[last] <= '9' {
+			return
+		}
+	case source.JSON:
+		if json.Valid(text) {
+			return
+		}
+		a.why = "it is not JSON"
+		return
+	case source.Bytes:
+		a.scratch = append(a.scratch[:0], text...)
+		a.text = append(a.text[:begin], `"\\x`...)
+		a.text = append(appendHex(a.text, a.scratch), '"')
+		return
+	default:
+	}
+	a.scratch = append(a.scratch[:0], text...)
+	a.text = a.text[:begin]
+	a.string(a.scratch)
+}
