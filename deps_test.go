@@ -60,6 +60,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"sink/dialect", "source", "it translates the definitions of a source"},
 	{"format/parquet", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
 	{"format/parquet", "source", "it writes the batches of a source"},
+	{"format/parquet/parquetread", "source", "it fills the batches of a source"},
 	{"internal/canonical", "source", "it is about the types of a source"},
 	{"sink", "internal/canonical", "what it reads back is compared with the rows of another system"},
 	{"sink", "source", "a sink takes the batches of a source"},
@@ -109,7 +110,9 @@ var dependencies = []struct {
 	{"github.com/jackc/pgx/v5", []string{
 		"postgres/internal/wire", "postgres/internal/pgdump", "postgres/internal/fill", "postgres/internal/read",
 	}},
-	{"github.com/klauspost/compress", []string{"internal/compress", "internal/compress/internal/zstdenc"}},
+	{"github.com/klauspost/compress", []string{
+		"format/parquet/parquetread", "internal/compress", "internal/compress/internal/zstdenc",
+	}},
 	{"github.com/minio/crc64nvme", []string{"place", "place/bucket"}},
 	{"github.com/nats-io/nats-server/v2/server", []string{"workers/internal/queue"}},
 	{"github.com/nats-io/nats.go", []string{"workers/internal/queue"}},
@@ -246,8 +249,10 @@ func TestNeverCompiled(t *testing.T) {
 	for from, never := range map[string][]string{
 		"fileservice/client": {"fileservice/server", "fileservice/transfer", "wal"},
 		"fileservice/server": {"fileservice/client", "fileservice/transfer"},
-		"export":             {"format/parquet"},
-		"load":               {"format/parquet"},
+		"export":             {"format/parquet", "format/parquet/parquetread"},
+		"load":               {"format/parquet", "format/parquet/parquetread"},
+		"format":             {"format/parquet", "format/parquet/parquetread"},
+		"format/parquet":     {"format/parquet/parquetread"},
 	} {
 		if indexOf(packages, from) < 0 {
 			t.Errorf("%s does not exist: take it out of this test", from)

@@ -24,9 +24,8 @@ type ColumnFile interface {
 	// Groups returns the groups of rows, in order. The slice belongs to the file.
 	Groups() []RowGroup
 
-	// Rows returns the rows of a group, with only some columns, by their numbers. Different Rows may be read at the same
-	// time. A value that has no text that every database reads as the same value is a [*RowError], whose row counts
-	// from the beginning of the file.
+	// Rows returns the rows of a group, with only some columns, by their numbers. Different Rows may be read at once. A
+	// value that has no text which stands for it is a [*RowError], whose row counts from the beginning of the file.
 	Rows(group int, columns []int) (source.Rows, error)
 }
 

@@ -171,9 +171,9 @@ func (c *cursor) take(dst []byte) (_ []byte, isNull bool, why reason) {
 	v := c.value
 	c.value++
 	if c.leaf.physical.isInt() {
-		dst, why = c.leaf.print.appendInt(dst, c.values.ints[v])
+		dst, why = c.leaf.printer.appendInt(dst, c.values.ints[v])
 	} else {
-		dst, why = c.leaf.print.appendBytes(dst, c.values.texts[v])
+		dst, why = c.leaf.printer.appendBytes(dst, c.values.texts[v])
 	}
 	return dst, false, why
 }

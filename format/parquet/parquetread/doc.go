@@ -1,7 +1,7 @@
-// Package parquetread reads Apache Parquet: the files of culvert, and those of pyarrow, DuckDB, Polars, Spark and others.
+// Package parquetread reads Apache Parquet: the files of culvert, and those of pyarrow, DuckDB, Polars and Spark.
 //
-// A [Format] opens a file that is read at any place. Its rows are read group by group, each by a goroutine of its own if
-// the caller wants:
+// A [Format] opens a file that is read at any place. Its rows are read group by group, each by a goroutine of its own
+// if the caller wants:
 //
 //	file, err := parquetread.Format{}.Open(src, size)
 //	…
@@ -43,17 +43,17 @@
 //
 // # Memory
 //
-// The footer is in memory: up to 256 MiB, about 100 bytes for each column of each row group. Rows that are read take for
-// each of their columns
+// The footer is in memory: up to 256 MiB, about 100 bytes for each column of each row group. Rows that are read take
+// for each of their columns
 //
 //	256 KiB, or a compressed page if that is larger
 //	+ a page + its dictionary, which most programs make of 1 MiB each
 //	+ 8 bytes for each value of the dictionary
 //	+ about 50 KiB for 1,024 values
 //
-// A page that is larger than 1 GiB is refused, and so are pages that would together take more than 1.1 GiB and 4 MiB for
-// each column. Memory is taken for what is there: a size must be possible for the bytes in the file and the way in which
-// they are compressed.
+// A page that is larger than 1 GiB is refused, and so are pages that would together take more than 1.1 GiB and 4 MiB
+// for each column. Memory is taken for what is there: a size must be possible for the bytes in the file and the way in
+// which they are compressed.
 //
 // The reader is our own, since files come from anybody: every length is compared with what is there before memory is
 // taken, all damage is an error, and there is no reflection. The format is version 2.12 of apache/parquet-format.

@@ -184,7 +184,7 @@ func (a *assembler) item(n *node) {
 		return
 	}
 	text := a.text[begin:]
-	if n.leaf.print.kind() == source.Bytes {
+	if n.leaf.printer.kind() == source.Bytes {
 		a.scratch = append(a.scratch[:0], text...)
 		a.text = append(a.text[:begin], `"\\x`...)
 		a.text = append(appendHex(a.text, a.scratch), '"')
@@ -266,7 +266,7 @@ func (a *assembler) leaf(n *node) {
 		return
 	}
 	text := a.text[begin:]
-	p := &n.leaf.print
+	p := &n.leaf.printer
 	switch p.kind() {
 	case source.Bool:
 		word := "false"

@@ -14,20 +14,20 @@ const (
 	dictionaryPage = 2
 	dataPage2      = 3
 
-	plainEncoding    = 0
-	oldDictionary    = 2
-	rleEncoding      = 3
-	deltaEncoding    = 5
-	deltaLengths     = 6
-	deltaByteArrays  = 7
-	dictionaryIDs    = 8
-	byteStreamSplit  = 9
-	largestHeader    = 1 << 20 // bytes, of which most are statistics
-	headerGuess      = 256
-	readSize         = 256 << 10
-	largestPage      = 1<<30 + 1<<20
-	perLeaf          = 4 << 20
-	mostOpen         = 1<<30 + 64<<20
+	plainEncoding   = 0
+	oldDictionary   = 2
+	rleEncoding     = 3
+	deltaEncoding   = 5
+	deltaLengths    = 6
+	deltaByteArrays = 7
+	dictionaryIDs   = 8
+	byteStreamSplit = 9
+	largestHeader   = 1 << 20 // bytes, of which most are statistics
+	headerGuess     = 256
+	readSize        = 256 << 10
+	largestPage     = 1<<30 + 1<<20
+	perLeaf         = 4 << 20
+	mostOpen        = 1<<30 + 64<<20
 )
 
 // pageHeader is the head of a page.
@@ -90,7 +90,8 @@ func (p *pages) peek(n int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.all = append(all, p.rest...)
+		all = append(all, p.rest...)
+		p.all = all
 	} else {
 		p.all = append(p.all[:0], p.rest...)
 	}

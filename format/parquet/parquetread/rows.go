@@ -58,11 +58,13 @@ func kindOf(c *column) source.Kind {
 	case c.nested:
 		return source.JSON
 	default:
-		return c.leaves[0].print.kind()
+		return c.leaves[0].printer.kind()
 	}
 }
 
-func aboutLeaf(l *leaf, err error) error { return fmt.Errorf("parquetread: column %s: %w", quoted(l.path), err) }
+func aboutLeaf(l *leaf, err error) error {
+	return fmt.Errorf("parquetread: column %s: %w", quoted(l.path), err)
+}
 
 func (r *rows) Columns() []source.Column { return r.columns }
 

@@ -28,13 +28,13 @@ const (
 // there, and at which of them the value before was repeated.
 type node struct {
 	element
-	shape    shape
-	nodes    []*node // below
-	wraps    bool    // it only wraps an element of a list
-	leaf     *leaf // of a leaf
-	first    *leaf // the first below
-	most     int   // the definition level from which on it is there
-	depth    int   // the repetition level of its values
+	shape shape
+	nodes []*node // below
+	wraps bool    // it only wraps an element of a list
+	leaf  *leaf   // of a leaf
+	first *leaf   // the first below
+	most  int     // the definition level from which on it is there
+	depth int     // the repetition level of its values
 }
 
 // leaf is a column as the file stores it.
@@ -43,7 +43,7 @@ type leaf struct {
 	path     []string
 	physical physical
 	size     int // of fixed values
-	print    printer
+	printer  printer
 	maxDef   int
 	maxRep   int
 }
@@ -117,12 +117,12 @@ func (b *builder) node(path []string, def, rep int) (*node, error) {
 	}
 	n.most, n.depth = def, rep
 	if !n.isGroup {
-		print, err := printerOf(&n.element)
+		p, err := printerOf(&n.element)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w", quoted(path), err)
 		}
 		n.leaf = &leaf{
-			index: len(b.leaves), path: path, physical: n.physical, size: sizeOf(&n.element), print: print,
+			index: len(b.leaves), path: path, physical: n.physical, size: sizeOf(&n.element), printer: p,
 			maxDef: def, maxRep: rep,
 		}
 		n.first = n.leaf
@@ -179,7 +179,7 @@ func (n *node) item() *node {
 func (c *column) describe() (source.Type, string) {
 	n := c.node
 	if !c.nested {
-		return n.leaf.print.logical, n.leaf.print.name
+		return n.leaf.printer.logical, n.leaf.printer.name
 	}
 	var item *node
 	switch {
@@ -188,11 +188,11 @@ func (c *column) describe() (source.Type, string) {
 	case n.shape == listShape && n.repetition != repeated:
 		item = n.nodes[0].item()
 	}
-	if item != nil && item.leaf != nil && item.leaf.print.logical.Class != source.UnknownClass {
+	if item != nil && item.leaf != nil && item.leaf.printer.logical.Class != source.UnknownClass {
 		c.list = true
-		logical := item.leaf.print.logical
+		logical := item.leaf.printer.logical
 		logical.List = true
-		return logical, "LIST of " + item.leaf.print.name
+		return logical, "LIST of " + item.leaf.printer.name
 	}
 	names := [...]string{structShape: "STRUCT", listShape: "LIST", mapShape: "MAP"}
 	return source.Type{Class: source.JSONClass}, names[n.shape]
