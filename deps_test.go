@@ -42,7 +42,7 @@ var floors = [][]string{
 	{roof + "command", roof + "argument", roof + "database", roof + "jobfile", roof + "masking"},
 	{
 		roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export",
-		roof + "masks", roof + "tables", roof + "doctor",
+		roof + "masks", roof + "tables", roof + "doctor", roof + "prune",
 	},
 	{roof + "cli", program},
 }

@@ -25,6 +25,7 @@ import (
 	"culvert/cmd/culvert/internal/load"
 	"culvert/cmd/culvert/internal/logs"
 	"culvert/cmd/culvert/internal/masks"
+	"culvert/cmd/culvert/internal/prune"
 	"culvert/cmd/culvert/internal/remote"
 	"culvert/cmd/culvert/internal/serve"
 	"culvert/cmd/culvert/internal/tables"
@@ -35,7 +36,7 @@ import (
 var reports = map[string]any{
 	"job check": jobfile.CheckReport{}, "job columns": jobfile.ColumnsReport{},
 	"keygen": keygenReport{}, "version": versionReport{}, "inspect": inspectReport{}, "verify": verifyReport{},
-	"tables": tables.Report{}, "doctor": doctor.Report{},
+	"tables": tables.Report{}, "doctor": doctor.Report{}, "prune": prune.Report{},
 	"export": export.Report{}, "export --dry-run": export.PlanReport{},
 	"export --workers": export.Event{}, "export --queue": export.Event{},
 	"encrypt": command.WorkReport{}, "decrypt": command.WorkReport{}, "cat": command.WorkReport{},

@@ -20,6 +20,7 @@ import (
 	"culvert/cmd/culvert/internal/load"
 	"culvert/cmd/culvert/internal/logs"
 	"culvert/cmd/culvert/internal/masks"
+	"culvert/cmd/culvert/internal/prune"
 	"culvert/cmd/culvert/internal/remote"
 	"culvert/cmd/culvert/internal/serve"
 	"culvert/cmd/culvert/internal/tables"
@@ -56,6 +57,7 @@ func newRoot(a *command.App) *cobra.Command {
 		newVerify(a),
 		load.New(a),
 		load.NewCopy(a),
+		prune.New(a),
 		masks.New(a),
 		jobfile.New(a),
 		jobs.NewWorker(a),

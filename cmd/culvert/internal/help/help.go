@@ -86,6 +86,7 @@ var flagGroups = []struct{ title, flags string }{
 	{"Masks", "mask mask-key mask-program strict"},
 	{"Tables", "create truncate swap append on-conflict key map convert type sequences triggers ledger verify " +
 		"no-verify analyze lock-timeout redact-errors"},
+	{"Retention", "keep-last keep-daily keep-weekly keep-monthly keep-yearly yes"},
 	{"Access", "allow writable rw allow-other"},
 	{"Output", "output place force hash format line invalid-utf8 compress ordered part-size armor decrypt dry-run"},
 	{"Workers", "workers queue job-key resume remove replicas nats-context"},
