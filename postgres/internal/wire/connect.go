@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // keepAlive detects within two minutes that the peer is gone while nothing is sent, such as during a long statement.
@@ -113,8 +115,9 @@ func Code(err error) string {
 	return ""
 }
 
-// Close ends the transaction with a statement that rolls it back, and closes the connection, within grace. Errors do
-// not matter, as nothing is committed.
+// Close ends the transaction with a statement that rolls it back, and closes the connection, within grace. If it can,
+// it waits for the server to end the session, which counts against the limits of connections until then. Errors do not
+// matter, as nothing is committed.
 func Close(conn *pgconn.PgConn, end string, grace time.Duration) {
 	ended := time.NewTimer(grace)
 	defer ended.Stop()
@@ -122,6 +125,12 @@ func Close(conn *pgconn.PgConn, end string, grace time.Duration) {
 		_ = conn.Conn().SetDeadline(time.Now().Add(grace))
 		// A connection pooler drops a server connection whose client leaves within a transaction.
 		_ = conn.Exec(context.Background(), end).Close()
+	}
+	if !conn.IsClosed() {
+		conn.Frontend().Send(&pgproto3.Terminate{})
+		if conn.Frontend().Flush() == nil {
+			_, _ = io.Copy(io.Discard, conn.Conn())
+		}
 		_ = conn.Close(context.Background())
 	}
 	select {
