@@ -11,7 +11,7 @@ var foreignVerbs = map[string]string{
 	"backup":  "tables of a database: culvert export; files: culvert push",
 	"dump":    "tables of a database: culvert export",
 	"import":  "into the tables of a database: culvert load",
-	"list":    "tables: culvert tables; files of a server or a bucket: culvert ls; exports by several workers: culvert jobs",
+	"list":    "tables: culvert tables; files of servers and buckets: culvert ls; exports by workers: culvert jobs",
 	"restore": "into the tables of a database: culvert load; files: culvert pull",
 }
 

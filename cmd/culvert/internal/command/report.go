@@ -35,7 +35,7 @@ func (o *Outcome) Base() *Outcome { return o }
 
 // set notes how a command has ended.
 func (o *Outcome) set(err error, secrets *Secrets) {
-	o.Code = ExitCode(err)
+	o.Code, o.Hints = ExitCode(err), nil
 	if err == nil {
 		return
 	}
@@ -100,6 +100,9 @@ func (f *WorkFlags) Tells() bool { return !f.quiet && !f.JSON }
 type WorkFlags struct {
 	JSON, verbose, quiet bool
 	Jobs                 int
+
+	notify      string // a URL or a command, or ""
+	metricsFile string
 }
 
 // Add adds the flags to a command; jobsLetter is the short form of --jobs, if it has one.
@@ -196,6 +199,9 @@ func (a *App) Perform(
 	cmd *cobra.Command, flags *WorkFlags, r workReporter, do func(ctx context.Context, w *Work) error,
 ) error {
 	w := &Work{App: a, Flags: flags, Figures: func() ui.Figures { return ui.Figures{Rows: ui.NoRows} }}
+	if flags.notify != "" {
+		a.WaitFor(notifyPatience)
+	}
 	err := flags.Check()
 	if err == nil {
 		err = Interruption(cmd.Context(), do(cmd.Context(), w))
@@ -216,7 +222,9 @@ func (a *App) Perform(
 	if w.ToStdout {
 		to = a.Stderr
 	}
+	ended := err
 	err = a.Deliver(cmd, r, to, flags.JSON, err)
+	defer a.tell(cmd.Context(), cmd, flags, r, ended)
 	if (err == nil || isReported(err)) && w.WantsSummary() {
 		a.Console.Print(w.Name + ": " + w.Summary + figures.Summary(elapsed, peak))
 	}

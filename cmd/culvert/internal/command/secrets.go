@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,11 +143,7 @@ func (p *PassphraseFlags) firstLine(ctx context.Context, a *App) (string, error)
 
 // runForLine runs a command in the shell of the system. It may ask on the terminal, or tell on standard error.
 func runForLine(ctx context.Context, a *App, command string) (string, error) {
-	shell := []string{"sh", "-c"}
-	if runtime.GOOS == "windows" {
-		shell = []string{"cmd", "/c"}
-	}
-	cmd := exec.CommandContext(ctx, shell[0], shell[1], command)
+	cmd := shell(ctx, command)
 	cmd.Stderr = a.Stderr
 	var output lineStart
 	cmd.Stdout = &output

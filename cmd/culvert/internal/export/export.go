@@ -99,6 +99,7 @@ func New(a *command.App) *cobra.Command {
 	flags.BoolVar(&o.force, "force", false, "overwrite files; write binary data to a terminal")
 	flags.BoolVar(&o.ordered, "ordered", false, "keep the order of the table, with one connection")
 	o.WorkFlags.Add(cmd, "j")
+	o.AddEnd(cmd)
 	flags.Lookup("jobs").Usage = "use `N` cores, and connections to PostgreSQL (default: all)"
 	return cmd
 }

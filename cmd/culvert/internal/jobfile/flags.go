@@ -53,6 +53,8 @@ type Flags struct {
 	As             string `yaml:"as" flag:"as" doc:"The identity for culvert:// URLs, a file."`
 	Timeout        string `yaml:"timeout" flag:"timeout" doc:"Give up if no byte moves for this time, such as 30s."`
 	Metrics        string `yaml:"metrics" flag:"metrics" doc:"Serve figures for Prometheus at this address."`
+	Notify         string `yaml:"notify" flag:"notify" doc:"At the end, a URL to post to, or a command to run."`
+	MetricsFile    string `yaml:"metrics-file" flag:"metrics-file" doc:"The file of figures for node_exporter."`
 	Workers        int    `yaml:"workers" flag:"workers" doc:"Read parts with so many sessions of this process."`
 	MaxConnections int    `yaml:"max-connections" flag:"max-connections" doc:"Open at most so many sessions."`
 	Jobs           int    `yaml:"jobs" flag:"jobs" doc:"Use so many cores and connections."`

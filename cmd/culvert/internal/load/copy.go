@@ -93,6 +93,7 @@ func NewCopy(a *command.App) *cobra.Command {
 	}
 	flags.BoolVar(&o.noVerify, "no-verify", false, "do not read the rows back to compare their sum")
 	o.WorkFlags.Add(cmd, "j")
+	o.AddEnd(cmd)
 	flags.Lookup("jobs").Usage = jobsUsage
 	return cmd
 }

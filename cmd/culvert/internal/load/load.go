@@ -69,6 +69,7 @@ func New(a *command.App) *cobra.Command {
 		})
 	}
 	o.WorkFlags.Add(cmd, "j") // before the identities, which would take the letter
+	o.AddEnd(cmd)
 	o.InputFlags.Add(cmd)
 	o.author.Add(cmd, "load")
 	o.to.AddFor(cmd, "DEST")
