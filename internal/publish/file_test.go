@@ -57,3 +57,14 @@ func TestOpenLockedOfLink(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+func TestSyncAllocates(t *testing.T) {
+	file, err := OpenLocked(openRoot(t, t.TempDir()), "file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if n := testing.AllocsPerRun(100, func() { err = errors.Join(err, file.Sync()) }); n > 0 || err != nil {
+		t.Errorf("%v allocations, %v", n, err)
+	}
+}

@@ -62,8 +62,15 @@ func renameNew(root *os.Root, from, to string) error {
 	return nil
 }
 
-// datasync leaves out the times of a file, which would cost a write of their own.
-func datasync(f descriptor) error { return retried(f, "fdatasync", unix.Fdatasync) }
+// datasync leaves out the times of a file, which would cost a write of their own. It allocates nothing, so the file must
+// not be closed meanwhile: see [retried].
+func datasync(f *os.File) error {
+	err := uninterrupted(func() error { return unix.Fdatasync(int(f.Fd())) })
+	if err != nil {
+		return &fs.PathError{Op: "fdatasync", Path: f.Name(), Err: err}
+	}
+	return nil
+}
 
 // writeback leaves failures of earlier writes to fdatasync: it does not wait, so the system looks for none.
 func writeback(f descriptor, offset, n int64) error {
@@ -89,7 +96,7 @@ func beginWriteback(f *os.File, offset, n int64) {
 func writebackError(f descriptor) error {
 	err := syncRange(f, 0, 0, unix.SYNC_FILE_RANGE_WAIT_BEFORE)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return datasync(f)
+		return retried(f, "fdatasync", unix.Fdatasync)
 	}
 	return err
 }
