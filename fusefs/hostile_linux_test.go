@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"culvert/internal/testkit"
 )
 
 func TestNamesThatLeadElsewhereAreNotShown(t *testing.T) {
@@ -109,7 +111,7 @@ func TestPanicsAreErrors(t *testing.T) {
 }
 
 func TestLargeDirectory(t *testing.T) {
-	const names = 100_000
+	names := testkit.Fewer(100_000)
 	p := startPlay(t, playOptions{})
 	p.put(playFile{Name: "large", Mode: fs.ModeDir | 0o755, Entries: names})
 	before := p.order(playOrder{})
@@ -138,7 +140,7 @@ func TestEndlessDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	const enough = 300_000
+	enough := testkit.Fewer(300_000)
 	for listed := 0; listed < enough; {
 		names, err := dir.Readdirnames(10_000)
 		if err != nil {

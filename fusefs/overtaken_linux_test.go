@@ -12,6 +12,8 @@ import (
 
 	gofs "github.com/hanwen/go-fuse/v2/fs"
 	"github.com/hanwen/go-fuse/v2/fuse"
+
+	"culvert/internal/testkit"
 )
 
 // inPlaceFS is a directory whose files can only be written in place.
@@ -151,7 +153,7 @@ func (r *requests) release(handle uint64) {
 // descriptor, as it is when the program starts another one. The size from before a truncation does not come back: the
 // kernel would append there.
 func TestAttributesWhileClosing(t *testing.T) {
-	const rounds = 10_000
+	rounds := testkit.Fewer(10_000)
 	r := newRequests(t, rounds)
 	handle, status := r.open(syscall.O_RDWR)
 	r.must(status)
@@ -159,7 +161,7 @@ func TestAttributesWhileClosing(t *testing.T) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	var truncated atomic.Uint64
-	truncated.Store(rounds)
+	truncated.Store(uint64(rounds))
 	defer truncated.Store(0) // which ends the others
 	for range 2 {
 		group.Go(func() {

@@ -51,7 +51,7 @@ var valueTests = map[string][]string{
 		"PostgresJSONLimits", "PostgresJSONOnOneLine", "PostgresRandom", "PostgresReadersSQLASCII",
 		"PostgresRowSecurity", "PostgresTables", "PostgresValues", "SQLiteAnyBytes", "SQLiteFullText",
 		"SQLiteJSONLimits", "SQLiteOtherTables", "SQLiteRandom", "SQLiteShell", "SQLiteValues", "SumOfPostgres",
-		"SumOfPrinted",
+		"SumOfPrinted", "OpenDamaged", "TablesWaiting",
 	},
 	"./load": {
 		"Across", "AcrossAffinities", "AcrossCollations", "AcrossEnums", "AcrossExisting", "AcrossLists",
@@ -59,7 +59,7 @@ var valueTests = map[string][]string{
 		"CreateFromMariaDB", "CreateNoEqual", "CreateOther", "CreateUntyped", "EqualAcross", "InfinityOfSQLite",
 		"JSONInJSONL", "JSONTextOfSQLite", "Linked", "LongNames", "RandomAcross", "RandomSchemasMariaDB",
 		"RandomSchemasPostgres", "RandomSchemasSQLite", "RandomTables", "ReadBack", "ReadBackFitted",
-		"ReadBackGenerated", "SumOfJSONL", "TimesOfSQLite", "ValuesOfSQLite",
+		"ReadBackGenerated", "RowNumber", "SumOfJSONL", "TimesOfSQLite", "ValuesOfSQLite",
 	},
 	"./wal": {
 		"BadInput", "DamageAfterRecovery", "DamagedShortSegment", "DoubtfulHeads", "Exhaustive", "FlippedBits",
