@@ -54,13 +54,26 @@ func (r *TableReaderAt) ReadAt(p []byte, off int64) (int, error) { return r.part
 // Close closes all files. Reads under way fail or end before.
 func (r *TableReaderAt) Close() error { return r.parts.Close() }
 
-// partAt is the text of a part.
-type partAt struct {
+// PartReaderAt reads the text of a file of an export at any place. Its methods may be called concurrently.
+type PartReaderAt struct {
 	*ReaderAt
 	io.Closer
 }
 
-func (d *Directory) openPart(config ReadConfig, want *manifest.Part) (_ joined.File, err error) {
+// OpenPart opens a file that the manifest lists for reading at random. The error is [ErrSequential] if it can only be
+// read from its beginning. OpenPart does not verify the file; see [Directory.ReadPart].
+func (d *Directory) OpenPart(p *manifest.Part) (*PartReaderAt, error) {
+	config := d.config
+	if config.Cache == nil {
+		config.Cache = NewCache(0)
+	}
+	if config.Key == nil {
+		config.Key = new(byte) // equal to no other
+	}
+	return d.openPart(config, p)
+}
+
+func (d *Directory) openPart(config ReadConfig, want *manifest.Part) (_ *PartReaderAt, err error) {
 	f, err := d.fs.Open(want.File)
 	if err != nil {
 		return nil, err
@@ -91,5 +104,5 @@ func (d *Directory) openPart(config ReadConfig, want *manifest.Part) (_ joined.F
 	case text.Size() != want.TextBytes:
 		return nil, damagef("it holds %d bytes of text, and the manifest says %d", text.Size(), want.TextBytes)
 	}
-	return partAt{text, f}, nil
+	return &PartReaderAt{text, f}, nil
 }

@@ -48,6 +48,7 @@ type block struct {
 	bytes       int64 // of the text, once it is made into rows
 	large       bool
 	moved       bool // the lines of out are not those of the text
+	placed      bool // the row is known, whatever was dealt before
 	wide        []wide
 	err         error
 }
@@ -79,7 +80,7 @@ func (b *block) reset() {
 	b.text, b.out, b.output = b.memory[:0], nil, b.output[:0]
 	b.empty()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
-	b.bytes, b.large, b.wide = 0, false, b.wide[:0]
+	b.bytes, b.large, b.placed, b.wide = 0, false, false, b.wide[:0]
 	b.sum.Reset(nil)
 	b.loaded.Reset(nil)
 }

@@ -52,7 +52,9 @@ func (p *Plan) Directory(
 	}
 	expected := int64(0)
 	for i := range jobs {
-		if planned[i].Err == nil {
+		if jobs[i].columnar {
+			p.progress().expectRows(&source.Size{Rows: jobs[i].rows()})
+		} else if planned[i].Err == nil {
 			jobs[i].expected = jobs[i].text
 			expected += jobs[i].text
 		}
@@ -129,10 +131,7 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 	}
 	m := from.Manifest
 	readable, err := FormatOf("table." + m.Format)
-	switch {
-	case errors.Is(err, ErrParquet):
-		return nil, ErrParquet
-	case err != nil:
+	if err != nil && p.Columnar[m.Format] == nil {
 		return nil, fmt.Errorf("load: rows in the format %s cannot be loaded", m.Format)
 	}
 	if tables != nil && len(tables) == 0 {
@@ -155,7 +154,7 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 		j.missing = err
 		jobs = append(jobs, j)
 		if j.columns != nil {
-			jobs[len(jobs)-1].across = p.isAcross(dst, &j.job)
+			jobs[len(jobs)-1].across = p.isAcross(dst, &j.job) || p.ReadBack && j.columnar && systemOf(dst) != ""
 			columns = append(columns, j.columns.names...)
 		}
 	}
@@ -193,12 +192,17 @@ func (p *Plan) jobOf(
 			return j, err
 		}
 	}
+	columnar := p.Columnar[from.Manifest.Format]
 	_, j.csv = readable.(format.CSV)
-	j.shows = !j.csv
+	j.columnar = columnar != nil
+	j.shows = !j.csv && !j.columnar
 	j.system = source.DialectOf(from.Manifest.System)
 	var columns []source.Column
 	for i := range table.Columns {
 		columns = append(columns, table.Columns[i].Column())
+	}
+	if j.columnar {
+		j.system, columns = source.PostgreSQL, printed(columns)
 	}
 	var err error
 	if j.columns, err = p.withoutGenerated(j.create, columns).match(columns); err != nil {
@@ -222,6 +226,9 @@ func (p *Plan) jobOf(
 		j.pieces = append(j.pieces, piece{
 			name: part.File, want: part,
 			read: func(ctx context.Context, use useRows) error {
+				if columnar != nil {
+					return p.readColumns(ctx, from, part, columnar, j.columns, use)
+				}
 				return p.readPart(ctx, from, part, names, readable, use)
 			},
 		})

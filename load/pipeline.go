@@ -144,10 +144,13 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 	line, moved := int64(0), false
 	for item := pl.queue.Next(); item != nil; item = pl.queue.Next() {
 		b := item.Value
-		if b.err != nil {
-			return total, pl.about(b.err, total.rows)
+		if !b.placed {
+			b.row = total.rows
 		}
-		b.row, b.line = total.rows, line
+		if b.err != nil {
+			return total, pl.about(b.err, b.row)
+		}
+		b.line = line
 		line += b.lines
 		moved = moved || b.moved
 		b.moved = moved

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"culvert/export"
+	"culvert/format"
 	"culvert/internal/rowsum"
 	"culvert/mask"
 	"culvert/sink"
@@ -69,6 +70,10 @@ type Plan struct {
 	// Check, if not nil, sees what would become of all tables that are copied together, before anything is changed. Its
 	// error ends the work.
 	Check func([]Planned) error
+
+	// Columnar are the formats of columns that exports may have, by the name that the manifest has for them, such as
+	// parquet. So nobody compiles one that is not used.
+	Columnar map[string]format.Columnar
 
 	// Progress, if not nil, counts while rows are loaded.
 	Progress *Progress

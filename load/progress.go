@@ -58,7 +58,7 @@ func (t *filling) count(rows, text int64) {
 func (t *filling) expect() {
 	text := t.job.kept
 	for _, one := range t.pieces {
-		if one.want != nil {
+		if one.want != nil && !t.job.columnar {
 			text += one.want.TextBytes
 		}
 	}

@@ -26,6 +26,7 @@ type job struct {
 	system   source.Dialect  // of the source; "" if not known
 	text     bool            // they are a text, whose table cannot be made
 	csv      bool            // the text has the lines that are summed up
+	columnar bool            // the rows are those of a file of columns, which are summed up by their values
 	shows    bool            // so has what the decoder of the text shows
 	prints   bool            // the source can print CSV
 	masker   *mask.Masker    // of the rows of a source, or nil
@@ -160,6 +161,9 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 		if err := t.sumValues(); err != nil {
 			return stats, err
 		}
+	}
+	if err := t.sumColumns(); err != nil {
+		return stats, err
 	}
 	stats.Skipped = len(j.pieces) - len(t.pieces)
 	for _, loader := range table.Loaders() {
@@ -303,7 +307,11 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 		sum = got.sum.String()
 	}
 	if one.want != nil {
-		if err := compare(&one, got); err != nil {
+		check := compare
+		if t.job.columnar {
+			check = t.compareColumns
+		}
+		if err := check(&one, got); err != nil {
 			return err
 		}
 		sum = one.want.Sum

@@ -16,8 +16,8 @@ import (
 	"culvert/sink"
 )
 
-// ErrParquet is wrapped by the error of FormatOf for Parquet.
-var ErrParquet = errors.New("load: files of Parquet are written, but not read")
+// ErrColumnar is wrapped by the error of FormatOf for files of columns, which [Plan.File] loads.
+var ErrColumnar = errors.New("load: a file of columns is no text")
 
 // FormatOf returns the format of a file by the extension of its name, such as orders.csv.zst.age.
 func FormatOf(name string) (format.Readable, error) {
@@ -33,7 +33,7 @@ func FormatOf(name string) (format.Readable, error) {
 	case ".jsonl", ".ndjson":
 		return format.JSONL{}, nil
 	case ".parquet":
-		return nil, &fs.PathError{Op: "load", Path: name, Err: ErrParquet}
+		return nil, &fs.PathError{Op: "load", Path: name, Err: ErrColumnar}
 	}
 	return nil, &fs.PathError{Op: "load", Path: name, Err: errors.New("its name does not say what it is: csv or jsonl")}
 }

@@ -95,7 +95,7 @@ func (t *filling) sumValues() error {
 	v := &t.prep.values
 	if c.all {
 		masked := t.job.maskedNames()
-		if v.read = canonical.TypesOf(c.types, t.job.system, masked...); t.job.shows {
+		if v.read = canonical.TypesOf(c.types, t.job.printer(), masked...); t.job.shows {
 			v.read = canonical.KeptTypesOf(c.types, t.job.system, masked...)
 		}
 	}
@@ -106,12 +106,25 @@ func (t *filling) sumValues() error {
 			v.read = v.loaded // the sum of a batch is that of what it becomes
 		}
 	}
-	encoder, err := format.CSV{}.Encoder(c.types)
+	return t.setLines()
+}
+
+// setLines has the lines of values that are summed up made as CSV.
+func (t *filling) setLines() error {
+	encoder, err := format.CSV{}.Encoder(t.job.columns.types)
 	if err != nil {
 		return err
 	}
-	v.lines = encoder.(format.LineEncoder)
+	t.prep.values.lines = encoder.(format.LineEncoder)
 	return nil
+}
+
+// printer returns the system that has printed the values, or "" if it is none, as for those of a file of columns.
+func (j *job) printer() source.Dialect {
+	if j.columnar {
+		return ""
+	}
+	return j.system
 }
 
 // valuesKnown reports whether the manifest has the sum of the values of all pieces.

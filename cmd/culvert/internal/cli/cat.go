@@ -2,15 +2,14 @@ package cli
 
 import (
 	"context"
-	"path"
-	"strings"
+	"errors"
 
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/export"
-	"culvert/format/parquet"
+	"culvert/format"
 	"culvert/place"
 )
 
@@ -21,6 +20,7 @@ func newCat(a *command.App) *cobra.Command {
 	})
 	o.InputFlags.Add(cmd)
 	o.author.Add(cmd, "print")
+	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print columns as `FORMAT`: csv or jsonl (default csv)")
 	return cmd
 }
 
@@ -28,6 +28,7 @@ func newCat(a *command.App) *cobra.Command {
 type catOptions struct {
 	readOptions
 	author argument.AuthorFlags
+	format string
 }
 
 func cat(
@@ -43,11 +44,11 @@ func cat(
 	if config.Identities, err = o.DecryptFlags.WhenNeeded(ctx, a); err != nil {
 		return err
 	}
-	if len(args) > 0 && isParquet(args[0]) {
-		return errParquet(args[0])
-	}
 	if o.author.Given() {
 		return catSigned(ctx, a, w, o, args, config)
+	}
+	if done, err := catAny(ctx, a, w, o, args, config); done {
+		return err
 	}
 	text, err := argument.OpenText(ctx, a, args, &o.PlaceFlags, config)
 	if err != nil {
@@ -61,17 +62,23 @@ func cat(
 	return done(move(w, text, out))
 }
 
-// isParquet reports whether a name is that of a Parquet file.
-func isParquet(name string) bool {
-	if argument.IsURL(name) {
-		name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
+// text is the format in which columns are printed.
+func (o *catOptions) text() format.Format {
+	if o.format == "jsonl" {
+		return format.JSONL{}
 	}
-	return path.Ext(strings.TrimSuffix(strings.ToLower(name), ".age")) == parquet.Format{}.Extension()
+	return format.CSV{}
 }
 
-func errParquet(name string) error {
-	return command.WithHint(command.Usagef("%s is Parquet, which is not text: cat does not print it", name),
-		"decrypt it, and read it with another program: culvert decrypt -o FILE.parquet "+command.ForShell(name))
+// check refuses formats that are none, and those of files that are text already.
+func (o *catOptions) check(isColumnar bool) error {
+	switch {
+	case o.format != "" && o.format != "csv" && o.format != "jsonl":
+		return command.Usagef("--format is csv or jsonl, not %q", o.format)
+	case o.format != "" && !isColumnar:
+		return command.Usagef("--format is for files of columns, such as Parquet; others are printed as they are")
+	}
+	return nil
 }
 
 func openStdout(ctx context.Context, a *command.App) (place.File, func(error) error, error) {
@@ -93,11 +100,12 @@ func catSigned(
 		return o.author.RefuseFile(args[0])
 	}
 	defer func() { err = t.Close(err) }()
-	if !t.Export.Manifest.IsText() {
-		return errParquet(args[0])
-	}
-	if err := o.author.Check(args[0], t.Export.Manifest); err != nil {
+	f := argument.Columnar[t.Export.Manifest.Format]
+	if err := errors.Join(o.check(f != nil), o.author.Check(args[0], t.Export.Manifest)); err != nil {
 		return err
+	}
+	if f != nil {
+		return catParts(ctx, a, w, o, t, f)
 	}
 	out, done, err := openStdout(ctx, a)
 	if err != nil {

@@ -79,7 +79,7 @@ func New(a *command.App) *cobra.Command {
 	flags.BoolVar(&o.verify, "verify", false, "read the rows back, and compare their sum before they are committed")
 	flags.Var((*command.NotEmpty)(&o.ledger), "ledger",
 		"record files in `TABLE`; load only those that it does not have")
-	flags.StringVarP(&o.format, "format", "f", "", "the file is `FORMAT`: csv, tsv or jsonl (default: by its name)")
+	flags.StringVarP(&o.format, "format", "f", "", "the file is `FORMAT`: csv, tsv, jsonl or parquet (default: by its name)")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "make the whole database without its rows")
 	flags.BoolVar(&o.dataOnly, "data-only", false, "load only rows, as without --create")
 	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
@@ -144,6 +144,7 @@ type loading struct {
 // doer loads, or says what loading would do.
 type doer interface {
 	text(ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, f format.Readable) error
+	columns(ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile) error
 	directory(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
 	whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
 }
@@ -203,9 +204,9 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 	switch {
 	case len(l.tables) != 1 || l.tables[0].renamed:
 		return in.Close(command.WithHint(command.Usagef("a file needs the TABLE that it is loaded into"), loadUsage))
-	case l.o.create || l.o.ledger != "":
-		return in.Close(command.WithHint(command.Usagef("--create and --ledger are for the directory of an export"),
-			"name the directory: the manifest in it has what they need"))
+	case l.o.ledger != "":
+		return in.Close(command.WithHint(command.Usagef("--ledger is for the directory of an export"),
+			"name the directory: the manifest in it has what it needs"))
 	}
 	if l.o.choice.Given() {
 		return in.Close(command.WithHint(
@@ -222,14 +223,19 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 	if l.o.format != "" {
 		name = "table." + l.o.format
 	}
+	if f := argument.ColumnarOf(name); f != nil {
+		return l.columnFile(ctx, in, config, f, do)
+	}
 	readable, err := load.FormatOf(name)
 	switch {
-	case errors.Is(err, load.ErrParquet):
-		return in.Close(command.WithHint(command.Usagef("%s: files of Parquet are written, and not read", in.Name),
-			"load an export in another format: csv or jsonl"))
 	case err != nil:
-		return in.Close(command.WithHint(command.Usagef("%s: the format is neither csv nor tsv nor jsonl", in.Name),
+		return in.Close(command.WithHint(
+			command.Usagef("%s: the format is neither csv nor tsv nor jsonl nor parquet", in.Name),
 			"say which it is: --format csv"))
+	case l.o.create:
+		return in.Close(command.WithHint(
+			command.Usagef("--create is for Parquet, which has types, and for the directory of an export"),
+			"name the directory: the manifest in it has what it needs"))
 	}
 	return in.Use(config, func(text *export.Reader) (err error) {
 		db, err := l.db.OpenSink(ctx, false)
@@ -239,6 +245,23 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 		defer func() { err = errors.Join(err, db.Close()) }()
 		return l.explain(nil, do.text(ctx, db, in, text, readable))
 	})
+}
+
+// columnFile loads a file of columns.
+func (l *loading) columnFile(
+	ctx context.Context, in *argument.Input, config export.ReadConfig, f format.Columnar, do doer,
+) (err error) {
+	defer func() { err = in.Close(err) }()
+	file, err := in.ColumnFile(config, f)
+	if err != nil {
+		return err
+	}
+	db, err := l.db.OpenSink(ctx, l.o.makes())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return l.explain(nil, do.columns(ctx, db, in, file))
 }
 
 // directory loads tables of an export.
@@ -327,6 +350,22 @@ func (f *filling) text(
 		return float64(in.BytesRead.Load()) / float64(in.Size)
 	})
 	stats, err := f.plan.Text(ctx, db, text, in.Name, readable, f.tables[0].to)
+	return f.finish(stats, err)
+}
+
+func (f *filling) columns(
+	ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile,
+) error {
+	f.watch(f.tables[0].to, in.BytesRead.Load, f.plan.Progress.Done)
+	stats, err := f.plan.File(ctx, db, file, in.Name, f.tables[0].to)
+	if err == nil && stats.Omitted != nil {
+		f.leaveOut(stats.Omitted, f.o.JSON)
+	}
+	return f.finish(stats, err)
+}
+
+// finish reports what became of a table from a file.
+func (f *filling) finish(stats load.Stats, err error) error {
 	f.w.Stop()
 	if stats.Name != "" { // otherwise nothing has begun
 		f.r.add(f.a, stats, f.explain(nil, err))

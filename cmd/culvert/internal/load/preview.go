@@ -28,6 +28,17 @@ func (p *preview) text(
 	return nil
 }
 
+func (p *preview) columns(
+	ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile,
+) error {
+	plan, err := p.plan.PreviewFile(ctx, db, file, in.Name, p.tables[0].to)
+	if err != nil {
+		return err
+	}
+	p.r.add(load.Planned{Plan: plan})
+	return nil
+}
+
 func (p *preview) directory(
 	ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory,
 ) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/load"
 	"culvert/manifest"
@@ -57,7 +58,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 	plan := &load.Plan{
 		Loaders: jobs, Jobs: jobs, Create: f.create, Columns: f.columns, Analyze: f.analyze,
-		Progress: new(load.Progress),
+		Progress: new(load.Progress), Columnar: argument.Columnar,
 		Filling:  sink.Filling{Key: f.key, Convert: f.convert, Redact: f.redact, LockTimeout: f.lockTimeout},
 	}
 	switch {

@@ -1,0 +1,51 @@
+package argument
+
+import (
+	"errors"
+	"io"
+	"path"
+	"strings"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/export"
+	"culvert/format"
+	"culvert/format/parquet/parquetread"
+)
+
+// Columnar are the formats of columns that are read, by their extensions.
+var Columnar = map[string]format.Columnar{"parquet": parquetread.Format{}}
+
+// ColumnarOf returns the format of a file of columns by its name, or nil if it is another file.
+func ColumnarOf(name string) format.Columnar {
+	if IsURL(name) {
+		name, _, _ = strings.Cut(name, "?") // the address of a store, such as its endpoint
+	}
+	extension := path.Ext(strings.TrimSuffix(strings.ToLower(name), ".age"))
+	return Columnar[strings.TrimPrefix(extension, ".")]
+}
+
+// ColumnFile opens a file of columns, of which only what is needed is fetched and decrypted. It does not close the
+// input. A stream cannot be read like that, and nothing is put on a disk instead.
+func (in *Input) ColumnFile(config export.ReadConfig, f format.Columnar) (format.ColumnFile, error) {
+	src, is := in.Random.(io.ReaderAt)
+	if !is {
+		return nil, command.WithHint(
+			command.Usagef("%s is a stream, and columns are read at any place of a file", in.Name),
+			"name the file, on this machine, a server or a bucket")
+	}
+	config.Packed = true
+	text, err := config.NewReaderAt(src, in.Size)
+	if errors.Is(err, export.ErrSequential) {
+		return nil, command.WithHint(
+			command.Usagef("%s is armored, and columns are read at any place of a file", in.Name),
+			"decrypt it first: culvert decrypt -o FILE.parquet "+command.ForShell(in.Name))
+	}
+	if err != nil {
+		return nil, ReadError(in.Name, err)
+	}
+	file, err := f.Open(text, text.Size())
+	if err != nil {
+		return nil, ReadError(in.Name, err)
+	}
+	return file, nil
+}

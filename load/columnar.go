@@ -1,0 +1,287 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"culvert/export"
+	"culvert/format"
+	"culvert/internal/canonical"
+	"culvert/internal/rowsum"
+	"culvert/manifest"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// File loads a file of columns, such as Parquet, into a table. Up to Loaders groups of its rows are read at once; with
+// one loader, rows are loaded in their order. With Create, the table is made with the types of the file, of which
+// nothing is run as SQL but the names of types. The file must stay open. The name is for errors.
+func (p *Plan) File(
+	ctx context.Context, dst sink.Sink, file format.ColumnFile, name, table string,
+) (Stats, error) {
+	j, err := p.jobOfFile(file, name, table)
+	if err != nil {
+		return Stats{}, err
+	}
+	j.across = p.ReadBack && systemOf(dst) != ""
+	if _, err := p.look(ctx, dst, j); err != nil {
+		return Stats{}, err
+	}
+	for _, g := range file.Groups() {
+		p.progress().expectRows(&source.Size{Rows: g.Rows})
+	}
+	stats, err := p.fill(ctx, dst.Table, j)
+	if err == nil {
+		err = p.analyze(ctx, dst, j.table)
+	}
+	return stats, err
+}
+
+// PreviewFile returns what File would do, and changes nothing.
+func (p *Plan) PreviewFile(
+	ctx context.Context, dst sink.Sink, file format.ColumnFile, name, table string,
+) (sink.Plan, error) {
+	j, err := p.jobOfFile(file, name, table)
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	return p.planned(ctx, dst, table, j)
+}
+
+// jobOfFile finds the columns of a file.
+func (p *Plan) jobOfFile(file format.ColumnFile, name, table string) (*job, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	j := &job{name: name, to: table, system: source.PostgreSQL, columnar: true}
+	var err error
+	if j.columns, err = p.match(printed(file.Columns())); err != nil {
+		return nil, err
+	}
+	if err := p.checkConvert(j.columns.names); err != nil {
+		return nil, err
+	}
+	if p.Create {
+		if err := j.make(p.typed(table, definitionOf(table, j.columns))); err != nil {
+			return nil, err
+		}
+		if err := p.checkTypes([]string{table}, []*job{j}); err != nil {
+			return nil, err
+		}
+	}
+	j.pieces = []piece{{name: name, read: func(_ context.Context, use useRows) error {
+		return use(p.groupsOf(file, j.columns, name, p.loaders()), nil)
+	}}}
+	return j, nil
+}
+
+// definitionOf makes a table for the rows of a file.
+func definitionOf(table string, c *columns) *source.Definition {
+	d := &source.Definition{Dialect: source.PostgreSQL, Name: table}
+	if schema, name, found := strings.Cut(table, "."); found {
+		d.Schema, d.Name = schema, name
+	}
+	for _, one := range c.types {
+		d.Columns = append(d.Columns, source.ColumnDefinition{Name: one.Name, Type: typeName(one.Logical)})
+	}
+	return d
+}
+
+// printed returns columns with the types of PostgreSQL, which has no more digits after a second than it keeps. Of
+// values that may have more, it is not known what they are, and each is looked at.
+func printed(of []source.Column) []source.Column {
+	of = slices.Clone(of)
+	for i := range of {
+		of[i].Type = typeName(of[i].Logical)
+		if of[i].Logical.Precision > secondDigits && isMoment(of[i].Logical) {
+			of[i].Type = "text"
+		}
+	}
+	return of
+}
+
+const secondDigits = 6
+
+func isMoment(t source.Type) bool {
+	return t.Class == source.TimeClass || t.Class == source.TimestampClass || t.Class == source.InstantClass
+}
+
+// typeName returns the type of PostgreSQL for values.
+func typeName(t source.Type) string {
+	name := ""
+	digits := ""
+	if t.Precision < secondDigits {
+		digits = fmt.Sprintf("(%d)", t.Precision)
+	}
+	switch t.Class {
+	case source.BoolClass:
+		name = "boolean"
+	case source.IntClass:
+		name = map[int]string{16: "smallint", 32: "integer", 64: "bigint"}[t.Bits]
+	case source.FloatClass:
+		name = map[int]string{32: "real", 64: "double precision"}[t.Bits]
+	case source.DecimalClass:
+		name = "numeric"
+		if t.Precision > 0 {
+			name = fmt.Sprintf("numeric(%d,%d)", t.Precision, t.Scale)
+		}
+	case source.BytesClass:
+		name = "bytea"
+	case source.DateClass, source.IntervalClass, source.UUIDClass, source.JSONClass:
+		name = t.Class.String()
+	case source.TimeClass:
+		name = "time" + digits + " without time zone"
+	case source.TimestampClass:
+		name = "timestamp" + digits + " without time zone"
+	case source.InstantClass:
+		name = "timestamp" + digits + " with time zone"
+	default:
+		name = "text"
+	}
+	if t.List {
+		name += "[]"
+	}
+	return name
+}
+
+// groupsOf returns up to n readers, which share the groups of rows of a file.
+func (p *Plan) groupsOf(file format.ColumnFile, c *columns, name string, n int) []fill {
+	var wanted []int
+	for i, field := range c.fields {
+		if !field.Skip {
+			wanted = append(wanted, i)
+		}
+	}
+	groups := file.Groups()
+	before := make([]int64, len(groups)) // rows of the groups before
+	for i := 1; i < len(groups); i++ {
+		before[i] = before[i-1] + groups[i-1].Rows
+	}
+	var next atomic.Int64
+	fills := make([]fill, max(1, min(n, len(groups))))
+	for i := range fills {
+		fills[i] = func(pl *pipeline) error {
+			for {
+				group := int(next.Add(1)) - 1
+				if group >= len(groups) {
+					return nil
+				}
+				if err := fillGroup(pl, file, group, wanted, before[group]); err != nil {
+					if err == errStopped {
+						return err
+					}
+					return about(name, err)
+				}
+			}
+		}
+	}
+	return fills
+}
+
+// fillGroup puts the rows of a group into the queue. They know their places in the file, since groups are read at once.
+func fillGroup(pl *pipeline, file format.ColumnFile, group int, columns []int, row int64) (err error) {
+	rows, err := file.Rows(group, columns)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for {
+		item := pl.get()
+		if item == nil {
+			return errStopped
+		}
+		b := item.Value
+		batch := b.batch()
+		if err := rows.Next(batch); err != nil {
+			pl.queue.Free(item)
+			if err == io.EOF {
+				return nil
+			}
+			return err
+		}
+		b.row, b.placed = row, true
+		row += int64(batch.Rows())
+		if err := pl.put(item); err != nil {
+			return err
+		}
+	}
+}
+
+// readColumns reads the rows of a file of an export, whose bytes are verified meanwhile.
+func (p *Plan) readColumns(
+	ctx context.Context, from *export.Directory, part *manifest.Part, f format.Columnar, c *columns, use useRows,
+) error {
+	at, err := from.OpenPart(part)
+	if err != nil {
+		return about(part.File, err)
+	}
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		err := from.ReadPart(ctx, part, func(io.Reader) error { return nil })
+		if err != nil && ctx.Err() == nil {
+			err = about(part.File, err)
+		}
+		return err
+	})
+	both.Go(func() error {
+		file, err := f.Open(at, at.Size())
+		if err != nil {
+			return about(part.File, err)
+		}
+		names := make([]string, len(c.fields))
+		for i, field := range c.fields {
+			names[i] = field.Name
+		}
+		if found := namesOf(file.Columns()); !slices.Equal(found, names) {
+			return about(part.File, fmt.Errorf("its columns are %s instead of %s",
+				strings.Join(found, ", "), strings.Join(names, ", ")))
+		}
+		return use(p.groupsOf(file, c, part.File, p.loaders()), nil)
+	})
+	return errors.Join(both.Wait(), at.Close())
+}
+
+// rows returns how many rows the manifest lists.
+func (j *job) rows() (n int64) {
+	for _, one := range j.pieces {
+		n += one.want.Rows
+	}
+	return n
+}
+
+// sumColumns has the rows of an export of columns summed up by their values, which the manifest has. The text of the
+// values is no longer the one that the source has printed.
+func (t *filling) sumColumns() error {
+	v := &t.prep.values
+	if !t.job.columnar || !t.job.columns.all || !t.valuesKnown() || v.read != nil {
+		return nil
+	}
+	v.read = canonical.TypesOf(t.job.columns.types, "")
+	return t.setLines()
+}
+
+// compareColumns compares the sum of the values of a piece with the manifest.
+func (t *filling) compareColumns(one *piece, got figures) error {
+	wrong := &SumError{WantedRows: one.want.Rows, FoundRows: got.rows, Where: "in the file"}
+	if got.rows != one.want.Rows {
+		return about(one.name, damaged(wrong))
+	}
+	if one.want.Canonical == "" || t.prep.values.read == nil || t.prep.values.loaded != nil {
+		return nil
+	}
+	var err error
+	if wrong.Wanted, err = rowsum.Parse(one.want.Canonical); err != nil {
+		return err
+	}
+	if wrong.Found = got.values; wrong.Found != wrong.Wanted {
+		return about(one.name, damaged(wrong))
+	}
+	return nil
+}
