@@ -4,14 +4,69 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/format"
 	"culvert/source"
 )
+
+// columnsInspection describes a file of columns.
+type columnsInspection struct {
+	Rows   int64             `json:"rows"`
+	Schema []source.Column   `json:"schema"`
+	Groups []format.RowGroup `json:"groups"`
+}
+
+// inspectColumns describes the content of a file of columns.
+func (r *inspectReport) inspectColumns(in *argument.Input, config export.ReadConfig) error {
+	f := argument.ColumnarOf(in.Name)
+	if f == nil {
+		return nil
+	}
+	file, err := in.ColumnFile(config, f)
+	if err != nil {
+		return err
+	}
+	r.Columns = &columnsInspection{Schema: file.Columns(), Groups: file.Groups()}
+	for _, g := range r.Columns.Groups {
+		r.Columns.Rows += g.Rows
+	}
+	return nil
+}
+
+// write writes the columns and the groups of rows, of which most files have many: the largest is enough.
+func (c *columnsInspection) write(b *strings.Builder, line func(label, format string, args ...any)) {
+	if c == nil {
+		return
+	}
+	var all, largest format.RowGroup
+	for _, g := range c.Groups {
+		all.Bytes, all.Text = all.Bytes+g.Bytes, all.Text+g.Text
+		largest.Rows, largest.Text = max(largest.Rows, g.Rows), max(largest.Text, g.Text)
+		for _, codec := range g.Codecs {
+			if !slices.Contains(all.Codecs, codec) {
+				all.Codecs = append(all.Codecs, codec)
+			}
+		}
+	}
+	line("rows", "%s in %s", ui.Count(c.Rows), ui.Several(int64(len(c.Groups)), "row group"))
+	if len(c.Groups) > 0 {
+		line("values", "%s bytes, %s compressed (%s)", ui.Count(all.Text), ui.Count(all.Bytes),
+			strings.Join(all.Codecs, ", "))
+		line("largest group", "%s rows, %s bytes", ui.Count(largest.Rows), ui.Count(largest.Text))
+	}
+	line("columns", "%d", len(c.Schema))
+	for _, one := range c.Schema {
+		fmt.Fprintf(b, "    %s: %s, as %s\n", ui.Name(one.Name), ui.Line(one.Type), one.Logical)
+	}
+}
 
 // catAny prints a file of columns, or a table in parts of such, if the arguments name one.
 func catAny(

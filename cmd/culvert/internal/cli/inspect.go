@@ -23,7 +23,8 @@ type inspectReport struct {
 	command.Outcome
 	File string `json:"file"`
 	export.Inspection
-	Table *tableInspection `json:"table,omitempty"` // of a table in parts
+	Table   *tableInspection   `json:"table,omitempty"`   // of a table in parts
+	Columns *columnsInspection `json:"columns,omitempty"` // of a file of columns
 }
 
 func newInspect(a *command.App) *cobra.Command {
@@ -65,7 +66,10 @@ func inspect(ctx context.Context, a *command.App, r *inspectReport, o *argument.
 	if seen != nil {
 		r.Inspection = *seen
 	}
-	if err == nil || !asked && command.Is[*age.NoIdentityMatchError](err) {
+	switch {
+	case err == nil && seen.Content != nil:
+		return r.inspectColumns(in, config)
+	case err == nil || !asked && command.Is[*age.NoIdentityMatchError](err):
 		return nil
 	}
 	return argument.ReadError(in.Name, err)
@@ -115,12 +119,15 @@ func (r *inspectReport) Text() string {
 			line("text", "%s bytes in %s, by the seek table", ui.Count(c.Text), ui.Several(int64(c.Frames), "frame"))
 		}
 	}
+	r.Columns.write(&b, line)
 	return b.String()
 }
 
 // kind is what a file is, in a few words.
 func (r *inspectReport) kind() string {
 	switch {
+	case r.Columns != nil && r.Age == nil:
+		return "file of columns, not encrypted"
 	case r.Table != nil:
 		return "table in " + ui.Several(int64(r.Table.Parts), "part")
 	case r.Age != nil && r.Age.Armored:
