@@ -24,9 +24,11 @@ type ColumnFile interface {
 	// Groups returns the groups of rows, in order. The slice belongs to the file.
 	Groups() []RowGroup
 
-	// Rows returns the rows of a group, with only some columns, by their numbers. Different Rows may be read at once. A
-	// value that has no text which stands for it is a [*RowError], whose row counts from the beginning of the file.
-	Rows(group int, columns []int) (source.Rows, error)
+	// Rows returns the rows of a group. The fields are all columns, in order. Those that are skipped are not fetched.
+	// If the kind of a field is Number, a text that looks like one is a Number, since a file may have no type for it;
+	// no other kind matters. Different Rows may be read at once. A value that has no text which stands for it is a
+	// [*RowError], whose row counts from the beginning of the file.
+	Rows(group int, fields []Field) (source.Rows, error)
 }
 
 // RowGroup is what a file says of a group of rows.

@@ -82,7 +82,7 @@ func wanted(fields []Field) int {
 func appendAs(b *source.Batch, kind source.Kind, text []byte) {
 	switch kind {
 	case source.Number:
-		if !isNumber(text) {
+		if !IsNumber(text) {
 			kind = source.Text
 		}
 	case source.Bool:
@@ -126,9 +126,9 @@ func appendBytes(b *source.Batch, text []byte) bool {
 	return true
 }
 
-// isNumber reports whether text is a number as some database prints it: decimal digits with a sign, a period and an
+// IsNumber reports whether text is a number as some database prints it: decimal digits with a sign, a period and an
 // exponent at most, or a name.
-func isNumber(text []byte) bool {
+func IsNumber(text []byte) bool {
 	i := 0
 	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
 		i++

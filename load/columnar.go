@@ -153,12 +153,6 @@ func typeName(t source.Type) string {
 
 // groupsOf returns up to n readers, which share the groups of rows of a file.
 func (p *Plan) groupsOf(file format.ColumnFile, c *columns, name string, n int) []fill {
-	var wanted []int
-	for i, field := range c.fields {
-		if !field.Skip {
-			wanted = append(wanted, i)
-		}
-	}
 	groups := file.Groups()
 	before := make([]int64, len(groups)) // rows of the groups before
 	for i := 1; i < len(groups); i++ {
@@ -173,7 +167,7 @@ func (p *Plan) groupsOf(file format.ColumnFile, c *columns, name string, n int) 
 				if group >= len(groups) {
 					return nil
 				}
-				if err := fillGroup(pl, file, group, wanted, before[group]); err != nil {
+				if err := fillGroup(pl, file, group, c.fields, before[group]); err != nil {
 					if err == errStopped {
 						return err
 					}
@@ -186,8 +180,8 @@ func (p *Plan) groupsOf(file format.ColumnFile, c *columns, name string, n int) 
 }
 
 // fillGroup puts the rows of a group into the queue. They know their places in the file, since groups are read at once.
-func fillGroup(pl *pipeline, file format.ColumnFile, group int, columns []int, row int64) (err error) {
-	rows, err := file.Rows(group, columns)
+func fillGroup(pl *pipeline, file format.ColumnFile, group int, fields []format.Field, row int64) (err error) {
+	rows, err := file.Rows(group, fields)
 	if err != nil {
 		return err
 	}

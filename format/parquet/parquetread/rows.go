@@ -24,19 +24,24 @@ type rows struct {
 type field struct {
 	of      *column
 	kind    source.Kind
+	numbers bool     // texts may be numbers
 	cursors []cursor // of its leaves
 	text    []byte   // of a value that is nested
 }
 
 // Rows returns the rows of a row group: see [format.ColumnFile].
-func (f *file) Rows(number int, columns []int) (source.Rows, error) {
+func (f *file) Rows(number int, fields []format.Field) (source.Rows, error) {
 	g := &f.groups[number]
-	r := &rows{f: f, group: g, fields: make([]field, len(columns))}
+	r := &rows{f: f, group: g}
 	leaves := 0
-	for i, column := range columns {
-		of := &f.columns[column]
-		r.columns = append(r.columns, f.described[column])
+	for i := range f.columns {
+		if fields[i].Skip {
+			continue
+		}
+		of := &f.columns[i]
+		r.columns = append(r.columns, f.described[i])
 		one := field{of: of, kind: kindOf(of), cursors: make([]cursor, len(of.leaves))}
+		one.numbers = one.kind == source.Text && fields[i].Kind == source.Number
 		for j, l := range of.leaves {
 			c := &one.cursors[j]
 			c.leaf, c.values.leaf = l, l
@@ -45,7 +50,7 @@ func (f *file) Rows(number int, columns []int) (source.Rows, error) {
 			}
 		}
 		leaves += len(of.leaves)
-		r.fields[i] = one
+		r.fields = append(r.fields, one)
 	}
 	r.mem.most = mostOpen + int64(leaves)*perLeaf
 	return r, nil
@@ -139,6 +144,8 @@ func (r *rows) add(b *source.Batch, f *field) error {
 		return r.unfit(f, why)
 	case isNull:
 		b.AppendNull()
+	case f.numbers && format.IsNumber(text):
+		b.Append(source.Number, text)
 	default:
 		b.Append(f.kind, text)
 	}

@@ -19,6 +19,7 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 	pqformat "github.com/parquet-go/parquet-go/format"
 
+	"culvert/format"
 	"culvert/format/parquet/parquetread"
 	"culvert/internal/canonical"
 	"culvert/internal/lazyregexp"
@@ -65,10 +66,7 @@ func expectRead(tb testing.TB, data []byte, columns []source.Column, batches []*
 	if err != nil {
 		tb.Fatal(err)
 	}
-	all := make([]int, len(columns))
-	for i := range all {
-		all[i] = i
-	}
+	all := make([]format.Field, len(columns))
 	var got source.Batch
 	var values canonical.Values
 	batch, row, number := 0, 0, 0

@@ -165,10 +165,7 @@ func printColumns(ctx context.Context, w io.Writer, file format.ColumnFile, f fo
 			}
 		}
 	}
-	all := make([]int, len(file.Columns()))
-	for i := range all {
-		all[i] = i
-	}
+	all := make([]format.Field, len(file.Columns()))
 	write := func(text []byte) ([]byte, error) {
 		_, err := io.Copy(w, bytes.NewReader(text))
 		return text[:0], err

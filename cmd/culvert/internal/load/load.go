@@ -79,7 +79,8 @@ func New(a *command.App) *cobra.Command {
 	flags.BoolVar(&o.verify, "verify", false, "read the rows back, and compare their sum before they are committed")
 	flags.Var((*command.NotEmpty)(&o.ledger), "ledger",
 		"record files in `TABLE`; load only those that it does not have")
-	flags.StringVarP(&o.format, "format", "f", "", "the file is `FORMAT`: csv, tsv, jsonl or parquet (default: by its name)")
+	flags.StringVarP(&o.format, "format", "f", "",
+		"the file is `FORMAT`: csv, tsv, jsonl or parquet (default: by its name)")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "make the whole database without its rows")
 	flags.BoolVar(&o.dataOnly, "data-only", false, "load only rows, as without --create")
 	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")

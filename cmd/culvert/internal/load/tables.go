@@ -59,7 +59,7 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 	plan := &load.Plan{
 		Loaders: jobs, Jobs: jobs, Create: f.create, Columns: f.columns, Analyze: f.analyze,
 		Progress: new(load.Progress), Columnar: argument.Columnar,
-		Filling:  sink.Filling{Key: f.key, Convert: f.convert, Redact: f.redact, LockTimeout: f.lockTimeout},
+		Filling: sink.Filling{Key: f.key, Convert: f.convert, Redact: f.redact, LockTimeout: f.lockTimeout},
 	}
 	switch {
 	case f.truncate:
