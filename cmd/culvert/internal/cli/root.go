@@ -31,7 +31,8 @@ import (
 // newRoot builds the command line.
 func newRoot(a *command.App) *cobra.Command {
 	root := help.Command("culvert")
-	root.Version = programVersion()
+	version := programVersion()
+	root.Version = version.Version
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Args = command.UnknownVerb
 	root.RunE = func(cmd *cobra.Command, _ []string) error { return help.ShowFirst(cmd) }
@@ -43,7 +44,7 @@ func newRoot(a *command.App) *cobra.Command {
 		}
 		help.Show(cmd, args)
 	})
-	root.SetVersionTemplate("culvert {{.Version}}\n")
+	root.SetVersionTemplate(version.Text())
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		newKeygen(a),
