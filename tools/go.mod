@@ -10,6 +10,7 @@ tool (
 
 require (
 	github.com/bufbuild/protocompile v0.14.1
+	golang.org/x/exp v0.0.0-20250620022241-b7579e27df2b
 	golang.org/x/tools v0.52.0
 	google.golang.org/protobuf v1.36.12
 )
