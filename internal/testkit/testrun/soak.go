@@ -54,6 +54,8 @@ var soakSlices = []slice{
 		tests: "^Test(CutRange|CutPart|Sum|AfterFailures)$",
 	},
 	{name: "benchmarks", module: "bench", packages: []string{"."}, tests: "^TestWorkloads$"},
+	{name: "release", module: "tools/release", packages: []string{"."}, tests: "."},
+	{name: "module", module: "tools", packages: []string{"./modulepath"}, tests: "."},
 	{name: "linux-arm64", system: "linux/arm64"},
 	{name: "darwin-arm64", system: "darwin/arm64"},
 	{name: "windows-amd64", system: "windows/amd64"},
