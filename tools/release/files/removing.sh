@@ -5,4 +5,4 @@ upgrade | 1) exit 0 ;;
 esac
 [ -d /run/systemd/system ] || exit 0
 systemctl disable --now culvert-serve.service culvert-worker.service || :
-systemctl stop 'culvert-export@*' || :
+systemctl stop 'culvert-job@*' || :
