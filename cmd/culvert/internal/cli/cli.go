@@ -96,7 +96,7 @@ func execute(ctx context.Context, a *command.App, args []string) error {
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	// for help: cobra drops the errors of writing it
-	out := &command.CountingWriter{Writer: command.Stream{Writer: a.Stdout}}
+	out := &command.CountingWriter{Writer: ui.SymbolWriter{Writer: command.Stream{Writer: a.Stdout}}}
 	root.SetOut(out)
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)

@@ -67,7 +67,7 @@ func (a *App) Deliver(cmd *cobra.Command, r report, to io.Writer, asJSON bool, e
 		if err != nil && !isReported(err) {
 			return err
 		}
-		_, writeErr := io.WriteString(to, ui.Printable(r.Text()))
+		_, writeErr := io.WriteString(to, ui.Symbols(ui.Printable(r.Text())))
 		return cmp.Or(writeErr, err)
 	}
 	base := r.Base()

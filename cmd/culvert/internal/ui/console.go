@@ -10,6 +10,7 @@
 //   - Secrets are asked for on the terminal itself, even if standard input and output are redirected, and the question
 //     is erased afterwards.
 //   - Nothing depends on colours: only bars have one, and none if NO_COLOR is set.
+//   - In a locale that is not in UTF-8, bars, tables and messages are drawn in ASCII.
 //   - Text from elsewhere, such as the name of a table, cannot control the terminal, and cannot pass for a message: its
 //     further lines are indented.
 package ui
@@ -94,6 +95,9 @@ func (c *Console) draw(lines []string) {
 	if len(lines) > 0 {
 		frame = wrapOff + strings.Join(lines, eraseRight+"\r\n") + eraseBelow + wrapOn + "\r"
 	}
+	if inASCII() {
+		frame = strings.ReplaceAll(frame, "…", "~") // of the same width
+	}
 	if len(lines) > 1 {
 		frame += fmt.Sprintf("\x1b[%dA", len(lines)-1)
 	}
@@ -124,7 +128,7 @@ func (c *Console) ask(f func() error) error {
 }
 
 // write ignores the error: if standard error fails, there is nowhere to report it.
-func (c *Console) write(text string) { _, _ = io.WriteString(c.w, text) }
+func (c *Console) write(text string) { _, _ = io.WriteString(c.w, Symbols(text)) }
 
 // size returns the columns and lines of the terminal. Writers other than files may have a method for it.
 func (c *Console) size() (width, height int) {

@@ -103,6 +103,7 @@ var scenes = map[string]scene{
 
 // TestFrames compares what is on the screen with the recordings in testdata. With -update it makes them.
 func TestFrames(t *testing.T) {
+	t.Setenv("LC_ALL", "C.UTF-8")
 	for name, scene := range scenes {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -118,6 +119,34 @@ func TestFrames(t *testing.T) {
 					t.Errorf("the recording is (%v)\n%s\nwant\n%s", err, got, want)
 				}
 			})
+		})
+	}
+}
+
+// TestASCII has the same frames, with other characters, in locales that are not in UTF-8.
+func TestASCII(t *testing.T) {
+	golden, err := os.ReadFile(filepath.Join("testdata", "tables.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inASCII := strings.NewReplacer("█", "#", "░", ".", "…", "~", "\uFFFD", "?").Replace(string(golden))
+	for _, locale := range []struct {
+		all, lang string
+		want      string
+	}{
+		{"C", "de_DE.UTF-8", inASCII},
+		{"", "de_DE.ISO-8859-1", inASCII},
+		{"", "de_DE.UTF-8", string(golden)},
+		{"en_US.utf8", "C", string(golden)},
+		{"", "", string(golden)},
+	} {
+		t.Setenv("LC_ALL", locale.all)
+		t.Setenv("LC_CTYPE", "")
+		t.Setenv("LANG", locale.lang)
+		synctest.Test(t, func(t *testing.T) {
+			if got := record(t, scenes["tables"]); got != locale.want {
+				t.Errorf("LC_ALL=%s LANG=%s: the recording is\n%s\nwant\n%s", locale.all, locale.lang, got, locale.want)
+			}
 		})
 	}
 }
