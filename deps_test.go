@@ -441,7 +441,7 @@ func covers(name, path string) bool {
 // isStandard reports whether an import is of the standard library, or ours, which the floors govern.
 func isStandard(imported string) bool {
 	first, _, _ := strings.Cut(imported, "/")
-	return !strings.Contains(first, ".")
+	return strings.HasPrefix(imported, "culvert/") || !strings.Contains(first, ".")
 }
 
 func isForTests(dir string) bool { return slices.Contains(forTests, dir) }
