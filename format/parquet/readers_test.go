@@ -15,16 +15,6 @@ import (
 	"culvert/source"
 )
 
-// readersDirectory is where ./dev soak puts DuckDB, Polars and pyarrow.
-func readersDirectory(tb testing.TB) string {
-	tb.Helper()
-	cache := os.Getenv("XDG_CACHE_HOME")
-	if cache == "" {
-		cache = filepath.Join(os.Getenv("HOME"), ".cache")
-	}
-	return filepath.Join(cache, "culvert", "readers")
-}
-
 // TestReaders has the programs that users have read random files, and compares each cell.
 func TestReaders(t *testing.T) {
 	if !testkit.Soak() {
@@ -32,8 +22,7 @@ func TestReaders(t *testing.T) {
 	}
 	python := func(args ...string) *exec.Cmd {
 		cmd := exec.CommandContext(t.Context(), "python3", args...)
-		cmd.Env = append(os.Environ(), "PYTHONPATH="+readersDirectory(t)+string(filepath.ListSeparator)+
-			os.Getenv("PYTHONPATH"))
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
 		return cmd
 	}
 	if err := python("-c", "import duckdb, polars, pyarrow").Run(); err != nil {

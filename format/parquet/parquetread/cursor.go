@@ -20,6 +20,7 @@ type cursor struct {
 	value    int // the next value
 	defs     []uint32
 	reps     []uint32
+	err      error // the first one
 }
 
 var (
@@ -29,10 +30,19 @@ var (
 )
 
 // more reports whether there is an entry. Then it is the one at c.at of the block.
-func (c *cursor) more() (bool, error) {
+func (c *cursor) more() (more bool, err error) {
 	if c.at < c.n {
 		return true, nil
 	}
+	if c.err != nil {
+		return false, c.err
+	}
+	more, c.err = c.decode()
+	return more, c.err
+}
+
+// decode decodes the next block, if there is one.
+func (c *cursor) decode() (bool, error) {
 	for c.left == 0 {
 		if err := c.nextPage(); err == io.EOF {
 			return false, nil
@@ -133,8 +143,7 @@ func (c *cursor) beginPage(h *pageHeader, text []byte) (err error) {
 	if c.def, err = levels(c.leaf.maxDef, h.levels[0]); err != nil {
 		return err
 	}
-	c.left = h.values
-	return c.values.begin(h.encoding, text, h.values)
+	return c.begin(h, text)
 }
 
 // beginPage2 begins a page of version 2, whose header has the sizes of the levels.
@@ -146,8 +155,15 @@ func (c *cursor) beginPage2(h *pageHeader, text []byte) (err error) {
 	if c.def, err = newHybrid(text[:h.defSize], bits.Len(uint(c.leaf.maxDef))); err != nil {
 		return err
 	}
-	c.left = h.values
-	return c.values.begin(h.encoding, text[h.defSize:], h.values)
+	return c.begin(h, text[h.defSize:])
+}
+
+func (c *cursor) begin(h *pageHeader, values []byte) error {
+	err := c.values.begin(h.encoding, values, h.values)
+	if err == nil {
+		c.left = h.values
+	}
+	return err
 }
 
 // levels returns those of the entry.

@@ -8,13 +8,11 @@ import (
 	"culvert/source"
 )
 
-// largestNested bounds the text of a value that is nested, since its parts may be repeated from a dictionary.
-const largestNested = 1 << 30
-
 // assembler makes the text of a value that is nested, by the levels of its leaves: JSON, or an array of PostgreSQL.
 type assembler struct {
 	cursors []cursor
 	first   int // the number of the first leaf
+	most    int // bytes of text
 	text    []byte
 	scratch []byte
 	err     error
@@ -23,7 +21,7 @@ type assembler struct {
 
 // addNested adds the next value of a column that is nested.
 func (r *rows) addNested(b *source.Batch, f *field) error {
-	a := &assembler{cursors: f.cursors, first: f.of.leaves[0].index, text: f.text[:0]}
+	a := &assembler{cursors: f.cursors, first: f.of.leaves[0].index, text: f.text[:0], most: r.f.largest}
 	if !a.more(f.of.node) {
 		a.fail(errFew)
 	}
@@ -145,7 +143,7 @@ func (a *assembler) each(n *node, use func()) {
 	}
 	for {
 		use()
-		if len(a.text) > largestNested {
+		if len(a.text) > a.most {
 			a.why = "it is too large"
 		}
 		if !a.more(n) {

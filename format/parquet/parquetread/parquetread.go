@@ -24,11 +24,16 @@ type file struct {
 	groups    []group
 	summaries []format.RowGroup
 	zstd      *compress.FrameDecoder
+
+	// largest bounds the text of a value that is nested, whose parts may repeat a value of a dictionary.
+	largest int
 }
+
+const largestNested = 1 << 30
 
 // Open reads the footer of a file. It refuses files whose columns have types that are not read.
 func (Format) Open(src io.ReaderAt, size int64) (format.ColumnFile, error) {
-	f := &file{src: src, size: size, zstd: compress.NewFrameDecoder(runtime.GOMAXPROCS(0))}
+	f := &file{src: src, size: size, largest: largestNested, zstd: compress.NewFrameDecoder(runtime.GOMAXPROCS(0))}
 	footer, err := readFooter(src, size)
 	if err == nil {
 		err = f.parseFooter(footer)

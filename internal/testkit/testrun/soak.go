@@ -43,7 +43,10 @@ var soakSlices = []slice{
 		},
 		tests: "^Test(PostgresRandom|SQLiteRandom|RandomTables|RandomAcross|Sink)$",
 	},
-	{name: "readers", packages: []string{"./format/parquet", "./load"}, tests: "^(TestReaders|TestParquetTypes)$"},
+	{
+		name: "readers", packages: []string{"./format/parquet", "./format/parquet/parquetread", "./load"},
+		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes)$",
+	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
 	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},
 	{name: "schedules", packages: []string{"./workers"}, tests: "^TestSoak$"},
