@@ -123,7 +123,7 @@ func cellsOf(tb testing.TB, text []byte) map[string][]string {
 // TestDamaged reads files that are cut short or have a wrong byte: an error or other values, no panic, and no more
 // memory than the file can fill.
 func TestDamaged(t *testing.T) {
-	step := 61
+	step := 199
 	if testkit.Soak() {
 		step = 1
 	}
