@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,8 +78,12 @@ func newRoot(a *command.App) *cobra.Command {
 	root.SetHelpCommand(newHelp(root))
 	root.InitDefaultCompletionCmd()
 	describeCompletion(root)
+	completed := []string{"ls", "pull", "push", "mount", "cat", "inspect", "verify", "decrypt", "load", "prune"}
 	for _, cmd := range root.Commands() {
 		usageErrors(cmd)
+		if slices.Contains(completed, cmd.Name()) {
+			cmd.ValidArgsFunction = argument.CompleteURLs(a)
+		}
 	}
 	return root
 }

@@ -34,6 +34,7 @@ func New(a *command.App) *cobra.Command {
 		return db.Explain(e.run(ctx, names))
 	})
 	from.Add(cmd)
+	cmd.ValidArgsFunction = from.CompleteTables
 	return cmd
 }
 

@@ -83,6 +83,7 @@ func New(a *command.App) *cobra.Command {
 			return err
 		})
 	}
+	cmd.ValidArgsFunction = o.from.CompleteTables
 	o.RecipientFlags.Add(cmd)
 	o.addTables(cmd)
 	o.PlaceFlags.Add(cmd)

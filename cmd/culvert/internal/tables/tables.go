@@ -35,6 +35,7 @@ func New(a *command.App) *cobra.Command {
 		}
 		return o.ofDatabase(ctx, a, r, args)
 	})
+	cmd.ValidArgsFunction = o.from.CompleteTables
 	o.InputFlags.Add(cmd)
 	o.from.Add(cmd)
 	o.choice.AddPatterns(cmd, "list")
