@@ -3,7 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 
-	"culvert/format"
+	"culvert/format/internal/typed"
 	"culvert/internal/canonical"
 	"culvert/source"
 )
@@ -96,9 +96,9 @@ func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) (
 			nulls++
 			continue
 		}
-		var why reason
+		var why typed.Reason
 		if values, why = c.appendValue(values, kind, value, &s.values); why != "" {
-			return dst, c.unfit(row, why)
+			return dst, c.Unfit(row, why)
 		}
 	}
 	s.bounds.find(c, values)
@@ -113,6 +113,20 @@ func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) (
 	dst = binary.AppendUvarint(dst, uint64(len(s.page)))
 	s.packed = e.codec.AppendFrame(values[:0], s.page)
 	return appendSized(dst, s.packed), nil
+}
+
+// appendValue appends a value as PLAIN stores it, except that a boolean is a byte.
+func (c *column) appendValue(
+	dst []byte, kind source.Kind, value []byte, values *canonical.Values,
+) ([]byte, typed.Reason) {
+	if c.physical != byteArray {
+		return c.Append(dst, kind, value, values)
+	}
+	if why := c.Check(kind, value); why != "" {
+		return dst, why
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(value)))
+	return append(dst, value...), ""
 }
 
 // setPresent sets which rows have a value, and returns how many have none.
@@ -147,9 +161,4 @@ func appendBooleans(dst, values []byte) []byte {
 		}
 	}
 	return dst
-}
-
-// unfit is the error of a value.
-func (c *column) unfit(row int, why reason) error {
-	return &format.ValueError{Column: c.name, Row: int64(row) + 1, Reason: string(why)}
 }

@@ -38,19 +38,19 @@ func (b *bounds) find(c *column, values []byte) {
 		return
 	case int32s, int64s:
 		low, high := int64(math.MaxInt64), int64(math.MinInt64)
-		for ; len(values) > 0; values = values[c.size:] {
+		for ; len(values) > 0; values = values[c.Size:] {
 			v := c.intOf(values)
 			low, high = min(low, v), max(high, v)
 		}
-		b.least, b.most, b.known = c.appendInt(b.least, low), c.appendInt(b.most, high), true
+		b.least, b.most, b.known = c.AppendInt(b.least, low), c.AppendInt(b.most, high), true
 		return
 	case floats, doubles:
 		b.findFloats(c, values)
 		return
 	case fixed:
-		least, most = values[:c.size], values[:c.size]
-		for ; len(values) > 0; values = values[c.size:] {
-			v := values[:c.size]
+		least, most = values[:c.Size], values[:c.Size]
+		for ; len(values) > 0; values = values[c.Size:] {
+			v := values[:c.Size]
 			if c.compare(v, least) < 0 {
 				least = v
 			} else if c.compare(v, most) > 0 {
@@ -80,7 +80,7 @@ func (b *bounds) set(c *column, least, most []byte) {
 	if c.physical != byteArray {
 		return
 	}
-	isText := c.logical.Class != source.BytesClass
+	isText := c.Logical.Class != source.BytesClass
 	if len(least) > longestBound {
 		b.cut = true
 		if isText {
@@ -100,7 +100,7 @@ func (b *bounds) set(c *column, least, most []byte) {
 // findFloats orders -0 before 0, as the specification advises: programs may take them for equal.
 func (b *bounds) findFloats(c *column, values []byte) {
 	low, high := math.Inf(1), math.Inf(-1)
-	for ; len(values) > 0; values = values[c.size:] {
+	for ; len(values) > 0; values = values[c.Size:] {
 		v := c.floatOf(values)
 		if v != v {
 			return
@@ -113,7 +113,7 @@ func (b *bounds) findFloats(c *column, values []byte) {
 	if high == 0 {
 		high = 0
 	}
-	b.least, b.most, b.known = c.appendNumber(b.least, low), c.appendNumber(b.most, high), true
+	b.least, b.most, b.known = c.AppendNumber(b.least, low), c.AppendNumber(b.most, high), true
 }
 
 func (c *column) intOf(value []byte) int64 {
@@ -128,14 +128,6 @@ func (c *column) floatOf(value []byte) float64 {
 		return float64(math.Float32frombits(binary.LittleEndian.Uint32(value)))
 	}
 	return math.Float64frombits(binary.LittleEndian.Uint64(value))
-}
-
-// appendNumber appends a number with a binary exponent in as many bytes as the column has.
-func (c *column) appendNumber(dst []byte, v float64) []byte {
-	if c.physical == floats {
-		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(v)))
-	}
-	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
 }
 
 // nearest returns a boolean if it is among the values, and otherwise the other one.
@@ -154,7 +146,7 @@ func (c *column) compare(a, b []byte) int {
 	case floats, doubles:
 		return cmp.Compare(c.floatOf(a), c.floatOf(b))
 	case fixed:
-		if c.logical.Class == source.DecimalClass && a[0] != b[0] {
+		if c.Logical.Class == source.DecimalClass && a[0] != b[0] {
 			return cmp.Compare(int8(a[0]), int8(b[0])) // the sign
 		}
 	}

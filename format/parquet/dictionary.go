@@ -72,5 +72,5 @@ func (c *column) nextValue(values []byte) []byte {
 	if c.physical == byteArray {
 		return values[:4+binary.LittleEndian.Uint32(values)]
 	}
-	return values[:c.size]
+	return values[:c.Size]
 }

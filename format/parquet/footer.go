@@ -87,7 +87,7 @@ func (a *assembler) appendChunk(t *compact, g *group, c *chunk, of *column, at *
 		t.element(encoding)
 	}
 	t.list(3, thriftBinary, 1)
-	t.text([]byte(of.name))
+	t.text([]byte(of.Name))
 	t.i32(4, zstdCodec)
 	t.i64(5, g.rows)
 	t.i64(6, c.text)

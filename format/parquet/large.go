@@ -3,6 +3,7 @@ package parquet
 import (
 	"encoding/binary"
 
+	"culvert/format/internal/typed"
 	"culvert/source"
 )
 
@@ -43,8 +44,8 @@ func (e *encoder) appendGroup(
 		if text, err = p.make(); err != nil {
 			return dst, err
 		}
-		if text > maxValue || packed > maxValue {
-			return dst, p.c.unfit(0, "its row is too large: the values of a column in a page must have less than 2 GiB")
+		if text > typed.MaxValue || packed > typed.MaxValue {
+			return dst, p.c.Unfit(0, "its row is too large: the values of a column in a page must have less than 2 GiB")
 		}
 		p.text, p.size = uint32(text), uint32(packed)
 		var meta compact
@@ -93,8 +94,8 @@ func (p *largePage) make() (text int, err error) {
 		if kind == source.Null {
 			continue
 		}
-		if why := p.c.checkBytes(kind, value); why != "" {
-			return 0, p.c.unfit(row, why)
+		if why := p.c.Check(kind, value); why != "" {
+			return 0, p.c.Unfit(row, why)
 		}
 		if least == nil || string(value) < string(least) {
 			least = value
@@ -128,9 +129,9 @@ func (p *largePage) makeSmall(levels int) (text int, err error) {
 		if kind == source.Null {
 			continue
 		}
-		var why reason
+		var why typed.Reason
 		if s.page, why = p.c.appendValue(s.page, kind, value, &s.values); why != "" {
-			return 0, p.c.unfit(row, why)
+			return 0, p.c.Unfit(row, why)
 		}
 	}
 	s.bounds.find(p.c, s.page[levels:])

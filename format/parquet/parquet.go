@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"unicode/utf8"
 
 	"culvert/format"
+	"culvert/format/internal/typed"
 	"culvert/internal/compress"
 	"culvert/source"
 )
@@ -46,16 +46,12 @@ func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {
 	if len(columns) == 0 {
 		return nil, fmt.Errorf("parquet: a file must have a column, and these rows have none")
 	}
+	stored, err := typed.Columns(columns)
+	if err != nil {
+		return nil, fmt.Errorf("parquet: %w", err)
+	}
 	e := &encoder{limits: f.limits.orUsual(), varied: make([]atomic.Bool, len(columns))}
-	seen := make(map[string]bool, len(columns))
-	for i, c := range columns {
-		switch {
-		case seen[c.Name]:
-			return nil, fmt.Errorf("parquet: two columns have the name %q", c.Name)
-		case !utf8.ValidString(c.Name):
-			return nil, fmt.Errorf("parquet: the name of column %d is not valid UTF-8: %q", i+1, c.Name)
-		}
-		seen[c.Name] = true
+	for _, c := range stored {
 		e.columns = append(e.columns, columnOf(c))
 	}
 	e.codec = codec()

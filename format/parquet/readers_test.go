@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/format/internal/typed"
 	"culvert/internal/canonical"
 	"culvert/internal/testkit"
 	"culvert/source"
@@ -60,6 +61,10 @@ func writeFile(tb testing.TB, name string, data []byte) {
 func canonicalLines(tb testing.TB, columns []source.Column, batches []*source.Batch) (lines []byte) {
 	tb.Helper()
 	var values canonical.Values
+	stored, err := typed.Columns(columns)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	for _, b := range batches {
 		for row := range b.Rows() {
 			texts := make([]*string, len(columns))
@@ -69,7 +74,7 @@ func canonicalLines(tb testing.TB, columns []source.Column, batches []*source.Ba
 					continue
 				}
 				text := string(value)
-				switch of := columnOf(c); of.logical.Class {
+				switch stored[i].Logical.Class {
 				case source.StringClass, source.JSONClass:
 				case source.BytesClass:
 					text = `\x` + hex.EncodeToString(value)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/maphash"
 
+	"culvert/format/internal/typed"
 	"culvert/source"
 )
 
@@ -56,9 +57,9 @@ func (e *encoder) findRepeats(b *source.Batch, column int, s *scratch) (bool, er
 			if len(r.entries) == mostEntries || seen >= repeatsSeen && len(r.entries) > seen/2 {
 				return false, nil
 			}
-			var why reason
+			var why typed.Reason
 			if r.values, why = c.appendValue(r.values, kind, text, &s.values); why != "" {
-				return false, c.unfit(row, why)
+				return false, c.Unfit(row, why)
 			}
 			id = r.add(kind, text, id)
 		}

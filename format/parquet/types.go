@@ -3,6 +3,7 @@ package parquet
 import (
 	"math"
 
+	"culvert/format/internal/typed"
 	"culvert/source"
 )
 
@@ -21,75 +22,50 @@ const (
 
 // column is what becomes of a column.
 type column struct {
-	name     string
-	logical  source.Type // of the values; the class is that of strings if they are written as text
+	typed.Column
 	physical physical
-	size     int // bytes of a value, or 0
 }
 
 const (
 	digits32  = 9  // of decimals that fit 32 bits
 	digits64  = 18 // 64 bits
-	maxDigits = 38 // what most readers can compute with
-	uuidSize  = 16
 )
 
-// columnOf returns what becomes of a column of a source.
-func columnOf(of source.Column) column {
-	c := column{name: of.Name, logical: of.Logical, physical: byteArray}
-	if of.Logical.List {
-		c.logical = source.Type{Class: source.StringClass}
-		return c
-	}
-	switch c.logical.Class {
+// columnOf returns how a column is stored. Whole numbers have at least 32 bits, and decimals as few as they need.
+func columnOf(of typed.Column) column {
+	c := column{Column: of, physical: byteArray}
+	switch c.Logical.Class {
 	case source.BoolClass:
 		c.physical = boolean
-	case source.IntClass:
-		c.physical, c.size = int32s, 4
-		if c.logical.Bits > 32 {
-			c.physical, c.size = int64s, 8
-		}
 	case source.FloatClass:
-		c.physical, c.size = floats, 4
-		if c.logical.Bits > 32 {
-			c.physical, c.size = doubles, 8
+		c.physical = floats
+		if c.Size > 4 {
+			c.physical = doubles
 		}
 	case source.DecimalClass:
 		c.setDecimal()
-	case source.DateClass:
-		c.physical, c.size = int32s, 4
-	case source.TimeClass, source.TimestampClass, source.InstantClass:
-		c.physical, c.size = int64s, 8
+	case source.IntClass, source.DateClass, source.TimeClass, source.TimestampClass, source.InstantClass:
+		c.physical, c.Size = int64s, max(c.Size, 4)
+		if c.Size == 4 {
+			c.physical = int32s
+		}
 	case source.UUIDClass:
-		c.physical, c.size = fixed, uuidSize
-	case source.BytesClass, source.JSONClass:
-	default:
-		c.logical = source.Type{Class: source.StringClass}
+		c.physical = fixed
+	default: // the others are as long as their text
 	}
 	return c
 }
 
-// setDecimal sets how numbers of so many digits are stored. Parquet has neither digits left of the last ones, nor fewer
-// digits than are after the point. Numbers of more digits than readers know, or of any number of them, are text.
+// setDecimal sets how numbers of so many digits are stored.
 func (c *column) setDecimal() {
-	l := &c.logical
-	if l.Precision == 0 {
-		*l = source.Type{Class: source.StringClass}
-		return
-	}
-	if l.Scale < 0 {
-		l.Precision, l.Scale = l.Precision-l.Scale, 0
-	}
-	switch l.Precision = max(l.Precision, l.Scale); {
-	case l.Precision <= digits32:
-		c.physical, c.size = int32s, 4
-	case l.Precision <= digits64:
-		c.physical, c.size = int64s, 8
-	case l.Precision <= maxDigits:
-		bits := math.Log2(10)*float64(l.Precision) + 1
-		c.physical, c.size = fixed, int(math.Ceil(bits/8))
+	switch digits := c.Logical.Precision; {
+	case digits <= digits32:
+		c.physical, c.Size = int32s, 4
+	case digits <= digits64:
+		c.physical, c.Size = int64s, 8
 	default:
-		*l = source.Type{Class: source.StringClass}
+		bits := math.Log2(10)*float64(digits) + 1
+		c.physical, c.Size, c.BigEndian = fixed, int(math.Ceil(bits/8)), true
 	}
 }
 
@@ -127,10 +103,10 @@ func (c *column) appendSchema(t *compact) {
 	t.beginElement()
 	t.i32(1, int(c.physical))
 	if c.physical == fixed {
-		t.i32(2, c.size)
+		t.i32(2, c.Size)
 	}
 	t.i32(3, optional)
-	t.string(4, c.name)
+	t.string(4, c.Name)
 	c.appendType(t)
 	t.end()
 }
@@ -143,7 +119,7 @@ func (c *column) appendType(t *compact) {
 		t.empty(logical)
 		t.end()
 	}
-	switch c.logical.Class {
+	switch c.Logical.Class {
 	case source.StringClass:
 		both(convertedUTF8, logicalString)
 	case source.JSONClass:
@@ -155,7 +131,7 @@ func (c *column) appendType(t *compact) {
 		t.empty(logicalUUID)
 		t.end()
 	case source.IntClass:
-		if c.logical.Bits == 16 {
+		if c.Logical.Bits == 16 {
 			t.i32(schemaConverted, convertedInt16)
 			t.begin(schemaLogical)
 			t.begin(logicalInteger)
@@ -166,12 +142,12 @@ func (c *column) appendType(t *compact) {
 		}
 	case source.DecimalClass:
 		t.i32(schemaConverted, convertedDecimal)
-		t.i32(schemaScale, c.logical.Scale)
-		t.i32(schemaPrecision, c.logical.Precision)
+		t.i32(schemaScale, c.Logical.Scale)
+		t.i32(schemaPrecision, c.Logical.Precision)
 		t.begin(schemaLogical)
 		t.begin(logicalDecimal)
-		t.i32(1, c.logical.Scale)
-		t.i32(2, c.logical.Precision)
+		t.i32(1, c.Logical.Scale)
+		t.i32(2, c.Logical.Precision)
 		t.end()
 		t.end()
 	case source.TimeClass:

@@ -1,0 +1,297 @@
+package typed
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"math/bits"
+	"strconv"
+	"unicode/utf8"
+
+	"culvert/internal/canonical"
+	"culvert/source"
+)
+
+// Reason says why a value does not fit its column; "" if it does.
+type Reason string
+
+// Append appends a value of a column with a Size. The value is parsed as databases usually print it; a text that is not,
+// such as 2026/1/2, is first brought to its canonical form.
+func (c *Column) Append(dst []byte, kind source.Kind, value []byte, values *canonical.Values) ([]byte, Reason) {
+	if kind == source.Bytes {
+		return dst, "it is binary data"
+	}
+	if out, ok := c.appendParsed(dst, value); ok {
+		return out, ""
+	}
+	if text := values.Text(c.Logical, value); string(text) != string(value) {
+		if out, ok := c.appendParsed(dst, text); ok {
+			return out, ""
+		}
+	}
+	return dst, c.reason(value)
+}
+
+// Check says why a value of a column without a Size does not fit. Its bytes are what is written.
+func (c *Column) Check(kind source.Kind, value []byte) Reason {
+	isBinary := c.Logical.Class == source.BytesClass
+	switch {
+	case len(value) > MaxValue:
+		return "it is too large: a file holds values of less than 2 GiB"
+	case isBinary && kind != source.Bytes:
+		return "it is not binary data"
+	case isBinary:
+	case kind == source.Bytes:
+		return "it is binary data"
+	case !utf8.Valid(value):
+		return "it is not valid UTF-8"
+	case c.Logical.Class == source.JSONClass && kind != source.JSON && !json.Valid(value):
+		return "it is not JSON"
+	}
+	return ""
+}
+
+// MaxValue is the size of the largest value. It leaves room for the rest of a page or a buffer, whose size has 31 bits.
+const MaxValue = math.MaxInt32 - 1<<20
+
+func (c *Column) appendParsed(dst, text []byte) ([]byte, bool) {
+	switch c.Logical.Class {
+	case source.BoolClass:
+		return appendBool(dst, text)
+	case source.IntClass:
+		v, ok := parseInt(text)
+		limit := int64(1) << (c.Logical.Bits - 1) // negative if it has 64 bits, all of which fit
+		if !ok || limit > 0 && (v < -limit || v >= limit) {
+			return dst, false
+		}
+		return c.AppendInt(dst, v), true
+	case source.FloatClass:
+		return c.appendFloat(dst, text)
+	case source.DecimalClass:
+		return c.appendDecimal(dst, text)
+	case source.DateClass:
+		days, rest, ok := parseDay(text)
+		return c.AppendInt(dst, days), ok && len(rest) == 0
+	case source.TimeClass:
+		v, rest, ok := parseClock(text)
+		return c.AppendInt(dst, v), ok && len(rest) == 0
+	case source.TimestampClass:
+		v, rest, ok := parseMoment(text)
+		return c.AppendInt(dst, v), ok && len(rest) == 0
+	case source.InstantClass:
+		v, rest, ok := parseMoment(text)
+		east, is := parseZone(rest)
+		if v -= east; v < firstMoment || v > lastMoment {
+			is = false
+		}
+		return c.AppendInt(dst, v), ok && is
+	case source.UUIDClass:
+		return appendUUID(dst, text)
+	default:
+		panic("typed: no value of " + c.Logical.String())
+	}
+}
+
+// reason says why a text that does not read as the type of the column does not fit.
+func (c *Column) reason(text []byte) Reason {
+	switch word := string(text[:min(len(text), len("-Infinity"))]); word {
+	case "infinity", "-infinity", "Infinity", "-Infinity", "NaN":
+		return Reason("it is " + word + ", which " + c.Logical.String() + " does not have")
+	}
+	switch c.Logical.Class {
+	case source.DateClass, source.TimestampClass, source.InstantClass:
+		return Reason("it is no " + c.Logical.String() + " in the years 1 to 9999")
+	case source.TimeClass:
+		return "it is no time of day from 00:00:00 to 23:59:59.999999"
+	default:
+		return Reason("it is no " + c.Logical.String())
+	}
+}
+
+// AppendInt appends an integer in as many bytes as the column has.
+func (c *Column) AppendInt(dst []byte, v int64) []byte {
+	switch c.Size {
+	case 2:
+		return binary.LittleEndian.AppendUint16(dst, uint16(v))
+	case 4:
+		return binary.LittleEndian.AppendUint32(dst, uint32(v))
+	}
+	return binary.LittleEndian.AppendUint64(dst, uint64(v))
+}
+
+// AppendNumber appends a number with a binary exponent in as many bytes as the column has.
+func (c *Column) AppendNumber(dst []byte, v float64) []byte {
+	if c.Size == 4 {
+		return binary.LittleEndian.AppendUint32(dst, math.Float32bits(float32(v)))
+	}
+	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(v))
+}
+
+func appendBool(dst, text []byte) ([]byte, bool) {
+	if len(text) != 1 {
+		return dst, false
+	}
+	switch text[0] {
+	case 't', '1':
+		return append(dst, 1), true
+	case 'f', '0':
+		return append(dst, 0), true
+	}
+	return dst, false
+}
+
+func parseInt(text []byte) (v int64, ok bool) {
+	digits := text
+	negative := len(text) > 0 && text[0] == '-'
+	if negative {
+		digits = text[1:]
+	}
+	const whole = 18 // digits that cannot exceed 64 bits
+	if len(digits) > whole {
+		v, err := strconv.ParseInt(string(text), 10, 64)
+		return v, err == nil && text[0] != '+'
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = 10*v + int64(c-'0')
+	}
+	if negative {
+		v = -v
+	}
+	return v, len(digits) > 0
+}
+
+// appendFloat appends a number with a binary exponent. ParseFloat reads more than databases print.
+func (c *Column) appendFloat(dst, text []byte) ([]byte, bool) {
+	switch string(text) {
+	case "NaN", "Infinity", "-Infinity":
+	default:
+		for _, c := range text {
+			if (c < '0' || c > '9') && c != '.' && c != '-' && c != '+' && c != 'e' && c != 'E' {
+				return dst, false
+			}
+		}
+	}
+	v, err := strconv.ParseFloat(string(text), 8*c.Size)
+	if err != nil {
+		return dst, false
+	}
+	return c.AppendNumber(dst, v), true
+}
+
+// appendDecimal appends a number without an exponent. It fails if the number has more digits than the column.
+func (c *Column) appendDecimal(dst, text []byte) ([]byte, bool) {
+	negative := len(text) > 0 && text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	var n number
+	significant, fraction, any := 0, -1, false // fraction counts the digits after the point
+	for _, d := range text {
+		switch {
+		case d == '.' && fraction < 0:
+			fraction = 0
+			continue
+		case d < '0' || d > '9':
+			return dst, false
+		case fraction >= c.Logical.Scale:
+			if d != '0' {
+				return dst, false // it would be rounded
+			}
+			any = true
+			continue
+		case fraction >= 0:
+			fraction++
+		}
+		any = true
+		if significant > 0 || d != '0' {
+			significant++
+		}
+		if significant > c.Logical.Precision {
+			return dst, false
+		}
+		n.add(uint64(d - '0'))
+	}
+	for range c.Logical.Scale - max(fraction, 0) {
+		if n.add(0); significant > 0 {
+			significant++
+		}
+	}
+	if !any || significant > c.Logical.Precision {
+		return dst, false
+	}
+	return c.appendWords(dst, n.end(negative)), true
+}
+
+// number collects the digits of a number.
+type number struct {
+	words words
+	last  uint64 // of digits that are not in words yet
+	power uint64 // of ten, by their number; 0 for 1
+}
+
+// words are a number, the lowest first, in two's complement.
+type words [2]uint64
+
+func (n *number) add(digit uint64) {
+	const most = 1e18 // one digit more fits 64 bits
+	if n.power == most {
+		n.flush()
+	}
+	n.last, n.power = 10*n.last+digit, 10*max(n.power, 1)
+}
+
+func (n *number) flush() {
+	carry := n.last
+	for i, w := range n.words {
+		high, low := bits.Mul64(w, n.power)
+		var more uint64
+		n.words[i], more = bits.Add64(low, carry, 0)
+		carry = high + more
+	}
+	n.last, n.power = 0, 0
+}
+
+func (n *number) end(negative bool) words {
+	if n.flush(); negative {
+		borrow := uint64(0)
+		for i, w := range n.words {
+			n.words[i], borrow = bits.Sub64(0, w, borrow)
+		}
+	}
+	return n.words
+}
+
+// appendWords appends a number in as many bytes as the column has.
+func (c *Column) appendWords(dst []byte, n words) []byte {
+	const word = 8
+	switch {
+	case c.Size <= word:
+		return c.AppendInt(dst, int64(n[0]))
+	case c.BigEndian:
+		var big [2 * word]byte
+		binary.BigEndian.PutUint64(big[:word], n[1])
+		binary.BigEndian.PutUint64(big[word:], n[0])
+		return append(dst, big[len(big)-c.Size:]...)
+	}
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, n[0]), n[1])
+}
+
+// appendUUID appends 32 hexadecimal digits with hyphens at the usual places.
+func appendUUID(dst, text []byte) ([]byte, bool) {
+	const size = 36
+	if len(text) != size || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
+		return dst, false
+	}
+	begin := len(dst)
+	for _, digits := range [][]byte{text[:8], text[9:13], text[14:18], text[19:23], text[24:]} {
+		var err error
+		if dst, err = hex.AppendDecode(dst, digits); err != nil {
+			return dst[:begin], false
+		}
+	}
+	return dst, true
+}
