@@ -1,0 +1,40 @@
+// Package arrow writes the rows of a source as Apache Arrow IPC: columns that DuckDB, Polars, pandas and others take into
+// memory as they are.
+//
+// A [Format] is given to an export in place of [culvert/format.CSV]:
+//
+//	plan := export.Plan{Format: arrow.Format{}, Compression: export.None, Recipients: recipients}
+//
+// It makes a file, with the index that random access needs at its end, or a stream. The compression of the plan is none,
+// since each buffer is compressed by itself, with zstd. Without that, a reader may map the file into memory and use its
+// columns in place. Encryption is age around the file, as of all formats.
+//
+// # Types
+//
+// The logical type of a column ([culvert/source.Type]) becomes a type of Arrow:
+//
+//	bool             Bool
+//	int16, 32, 64    Int16, Int32, Int64
+//	float32, 64      Float32, Float64
+//	decimal(p,s)     Decimal128(p,s), of up to 38 digits
+//	bytes            Binary
+//	date             Date32
+//	time             Time64(us), in no zone
+//	timestamp        Timestamp(us)
+//	instant          Timestamp(us, UTC)
+//	uuid             FixedSizeBinary(16), with the extension arrow.uuid
+//	json             Utf8, with the extension arrow.json
+//	all others       Utf8: the text that the database prints
+//
+// The others are those that Parquet has no type for either, see package [culvert/format/parquet]. All columns are
+// nullable. A value never becomes another one: one that does not fit the type of its column ends the export with a
+// [culvert/format.ValueError], in the same cases as in Parquet.
+//
+// # How a file is made
+//
+// The encoder makes a record batch of each batch of rows, about 1 MiB, on all cores. It has the bytes that are in the
+// file, in a message whose metadata is a flatbuffer. The assembler writes them as they come, and notes where they begin,
+// in 24 bytes each, for the index at the end. A batch with rows of more than 4 MiB passes through in pieces.
+//
+// The format is version 1.5 of the Arrow columnar format, with metadata of version 5.
+package arrow
