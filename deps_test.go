@@ -58,6 +58,10 @@ var neighbours = []struct{ from, to, reason string }{
 	{"internal/tablechoice", "sink/dialect", "which quotes names for all systems"},
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
+	{"format/arrow", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
+	{"format/arrow", "source", "it writes the batches of a source"},
+	{"format/internal/typed", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
+	{"format/internal/typed", "source", "it is about the columns of a source"},
 	{"format/parquet", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
 	{"format/parquet", "source", "it writes the batches of a source"},
 	{"format/parquet/parquetread", "source", "it fills the batches of a source"},
@@ -82,7 +86,7 @@ var neighbours = []struct{ from, to, reason string }{
 
 // forTests are the packages that only tests may import. They themselves may import what they like.
 var forTests = []string{
-	"fileservice/internal/filetest", "format/parquet/parquettest", "internal/testkit", "internal/testkit/crashfs",
+	"fileservice/internal/filetest", "format/arrow/arrowtest", "format/parquet/parquettest", "internal/testkit", "internal/testkit/crashfs",
 	"internal/testkit/mountsuite", "internal/testkit/natsserver", "internal/testkit/planted",
 	"internal/testkit/stores", "internal/testkit/testrun", "sink/sinktest", "source/sourcetest", "place/placetest",
 }
@@ -100,6 +104,7 @@ var dependencies = []struct {
 	{"github.com/Azure/azure-sdk-for-go/sdk/azidentity", []string{"place/bucket"}},
 	{"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob", []string{"place/bucket"}},
 	{"github.com/agnivade/levenshtein", []string{program}},
+	{"github.com/apache/arrow-go/v18", nil},
 	{"github.com/aws/aws-sdk-go-v2", []string{"place/bucket"}},
 	{"github.com/aws/smithy-go", []string{"place/bucket"}},
 	{"github.com/brianvoe/gofakeit/v7", []string{"mask"}},
@@ -249,8 +254,8 @@ func TestNeverCompiled(t *testing.T) {
 	for from, never := range map[string][]string{
 		"fileservice/client": {"fileservice/server", "fileservice/transfer", "wal"},
 		"fileservice/server": {"fileservice/client", "fileservice/transfer"},
-		"export":             {"format/parquet", "format/parquet/parquetread"},
-		"load":               {"format/parquet", "format/parquet/parquetread"},
+		"export":             {"format/arrow", "format/parquet", "format/parquet/parquetread"},
+		"load":               {"format/arrow", "format/parquet", "format/parquet/parquetread"},
 		"format":             {"format/parquet", "format/parquet/parquetread"},
 		"format/parquet":     {"format/parquet/parquetread"},
 	} {

@@ -26,7 +26,7 @@
 //	                      and have the snapshot none
 //	position     string   the position in the log of the system, such as an LSN; absent if unknown
 //	consistent   boolean  whether all tables show the state of the snapshot
-//	format       string   the extension of the format: csv, jsonl, txt or parquet
+//	format       string   the extension of the format: csv, jsonl, txt, parquet, arrow or arrows
 //	compression  string   zstd, gzip or none
 //	encrypted    boolean  whether the files are age files
 //	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as
@@ -67,7 +67,7 @@
 //	                     table, as in orders/000001.csv.zst.age. It has the rows of no other table
 //	range       object   the rows of the table that it has (source.Range); absent for all rows
 //	rows        number   the number of rows
-//	text_bytes  number   the size of the text, with its header; of Parquet, of the file before it is encrypted
+//	text_bytes  number   the size of the text, with its header; of columns, of the file before it is encrypted
 //	file_bytes  number   the size of the file
 //	sha256      string   of the file as it is stored, in 64 hexadecimal digits
 //	sum         string   of the text of the rows

@@ -145,8 +145,10 @@ func (m *Manifest) LeftOut() []string {
 	return m.Schema.Lacks // which has what the tables leave out
 }
 
-// IsText reports whether the files are text, so that parts can be joined. Only those of Parquet are not.
-func (m *Manifest) IsText() bool { return m.Format != "parquet" }
+// IsText reports whether the files are text, so that parts can be joined. Those of Parquet and Arrow are not.
+func (m *Manifest) IsText() bool {
+	return m.Format != "parquet" && m.Format != "arrow" && m.Format != "arrows"
+}
 
 // OwnRows reports whether each table has only its own rows, although others inherit from it; see [source.Separator].
 func (m *Manifest) OwnRows() bool { return m.Schema != nil && m.Schema.OwnRows }

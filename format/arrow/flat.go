@@ -2,8 +2,8 @@ package arrow
 
 import "encoding/binary"
 
-// flat is a flatbuffer that is made from its beginning to its end. A table comes before what it refers to; its references
-// are set when that is added. Numbers are in little endian, at multiples of their size.
+// flat is a flatbuffer that is made from its beginning to its end. A table comes before what it refers to; its
+// references are set when that is added. Numbers are in little endian, at multiples of their size.
 //
 // A table has a vtable, which says where in the table each field is, and precedes it here. A field that is left out has
 // its default value.
@@ -29,7 +29,6 @@ func (f *flat) align(size, ahead int) {
 	}
 }
 
-func (f *flat) u16(v int) { f.buf = binary.LittleEndian.AppendUint16(f.buf, uint16(v)) }
 func (f *flat) u32(v int) { f.buf = binary.LittleEndian.AppendUint32(f.buf, uint32(v)) }
 
 func (f *flat) add(v uint64, size int) {

@@ -6,9 +6,10 @@ import (
 	"culvert/source"
 )
 
-// A batch with large rows goes to the file in pieces, so it is never in memory as a whole. But the sizes of its buffers,
-// compressed, are before them: so it is made twice, at first only for the sizes. The values of a column that are as long
-// as they are consist of several zstd frames, which decoders of buffers read as one, as the zstd program does.
+// A batch with large rows goes to the file in pieces, so it is never in memory as a whole. But the sizes of its
+// buffers, compressed, are before them: so it is made twice, at first only for the sizes. The values of a column that
+// are as long as they are consist of several zstd frames, which decoders of buffers read as one, as the zstd program
+// does.
 
 // frameSize is the most text of such a frame.
 const frameSize = 256 << 10

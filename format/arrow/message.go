@@ -29,14 +29,14 @@ const (
 func padding(n, to int) int { return (to - n%to) % to }
 
 // message begins a message: with a place for its prefix, and the table that has its header.
-func (f *flat) message(header int, body int) (ref int) {
+func (f *flat) message(header, body int) (of int) {
 	f.root()
-	at := f.child(0, field{0, 2, metadataV5}, field{1, 1, uint64(header)}, field{2, refSize, 0}, field{3, 8, uint64(body)})
+	at := f.child(0, field{0, 2, metadataV5}, field{1, 1, uint64(header)}, ref(2), field{3, 8, uint64(body)})
 	return at[2]
 }
 
-// appendMessage appends the metadata of a message with its prefix, so that the next byte is at a multiple of align after
-// so many bytes.
+// appendMessage appends the metadata of a message with its prefix, so that the next byte is at a multiple of align
+// after so many bytes.
 func appendMessage(dst, metadata []byte, before, align int) []byte {
 	pad := padding(before+prefix+len(metadata), align)
 	dst = binary.LittleEndian.AppendUint32(dst, continuation)
@@ -90,8 +90,8 @@ func (e *encoder) alignment() int {
 	return cacheLine
 }
 
-// bodyOf returns the size of the body that metadata of ours says: in the first table, the field of 8 bytes, which is the
-// first.
+// bodyOf returns the size of the body that metadata of ours says: in the first table, the field of 8 bytes, which is
+// the first.
 func bodyOf(metadata []byte) int64 {
 	table := binary.LittleEndian.Uint32(metadata)
 	return int64(binary.LittleEndian.Uint64(metadata[table+8:]))

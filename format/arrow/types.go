@@ -62,7 +62,7 @@ func typeOf(c *typed.Column) (number int, extension string) {
 // addType adds the table of the type of a column. Sizes of 4 bytes are those of numbers, and of 2 those of enums.
 func (f *flat) addType(of int, c *typed.Column) {
 	number, bits := func(id, v int) field { return field{id, 4, uint64(v)} }, 8*c.Size
-	enum := func(id, v int) field { return field{id, 2, uint64(v)} }
+	enum := func(v int) field { return field{0, 2, uint64(v)} }
 	switch c.Logical.Class {
 	case source.IntClass:
 		f.child(of, number(0, bits), field{1, 1, 1}) // it has a sign
@@ -71,17 +71,17 @@ func (f *flat) addType(of int, c *typed.Column) {
 		if c.Size > 4 {
 			precision = doubleFloat
 		}
-		f.child(of, enum(0, precision))
+		f.child(of, enum(precision))
 	case source.DecimalClass:
 		f.child(of, number(0, c.Logical.Precision), number(1, c.Logical.Scale), number(2, bits))
 	case source.DateClass:
-		f.child(of, enum(0, dateDays))
+		f.child(of, enum(dateDays))
 	case source.TimeClass:
-		f.child(of, enum(0, microseconds), number(1, bits))
+		f.child(of, enum(microseconds), number(1, bits))
 	case source.TimestampClass:
-		f.child(of, enum(0, microseconds))
+		f.child(of, enum(microseconds))
 	case source.InstantClass:
-		at := f.child(of, enum(0, microseconds), ref(1))
+		at := f.child(of, enum(microseconds), ref(1))
 		f.string(at[1], "UTC")
 	case source.UUIDClass:
 		f.child(of, number(0, c.Size))

@@ -27,8 +27,8 @@ type column struct {
 }
 
 const (
-	digits32  = 9  // of decimals that fit 32 bits
-	digits64  = 18 // 64 bits
+	digits32 = 9  // of decimals that fit 32 bits
+	digits64 = 18 // 64 bits
 )
 
 // columnOf returns how a column is stored. Whole numbers have at least 32 bits, and decimals as few as they need.

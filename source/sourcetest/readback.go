@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"culvert/format"
+	"culvert/format/arrow"
+	"culvert/format/arrow/arrowtest"
 	"culvert/format/parquet"
 	"culvert/format/parquet/parquettest"
 	"culvert/source"
@@ -37,14 +39,18 @@ func expectReadBack(t *testing.T, columns []source.Column, kinds []source.Kind, 
 	if !slices.ContainsFunc(rows, func(row []value) bool { return slices.ContainsFunc(row, changesInJSONL) }) {
 		readBack(t, format.JSONL{InvalidUTF8: format.Base64Invalid}, columns, fields, &batch, rows)
 	}
-	expectParquet(t, columns, rows)
+	expectTyped(t, parquet.Format{}, parquettest.Expect, columns, rows)
+	expectTyped(t, arrow.Format{}, arrowtest.Expect, columns, rows)
 }
 
-// expectParquet writes each row as Parquet, which has columns of one type each. It refuses the values that its types do
+// expectTyped writes each row in a format that has columns of one type each. It refuses the values that its types do
 // not have, and keeps all others.
-func expectParquet(t *testing.T, columns []source.Column, rows [][]value) {
+func expectTyped(
+	t *testing.T, f format.Format, expect func(testing.TB, []byte, []source.Column, ...*source.Batch),
+	columns []source.Column, rows [][]value,
+) {
 	t.Helper()
-	encoder, err := parquet.Format{}.Encoder(columns)
+	encoder, err := f.Encoder(columns)
 	if err != nil {
 		return // names that are the same, or no columns
 	}
@@ -68,7 +74,7 @@ func expectParquet(t *testing.T, columns []source.Column, rows [][]value) {
 		}
 		_, err := encoder.AppendRows(nil, &one)
 		if _, refused := errors.AsType[*format.ValueError](err); refused == fits || refused != (err != nil) {
-			t.Errorf("Parquet: row %d, %v: error %v, and its values fit: %v", r, row, err, fits)
+			t.Errorf("%s: row %d, %v: error %v, and its values fit: %v", f.Extension(), r, row, err, fits)
 		}
 	}
 	if t.Failed() {
@@ -88,7 +94,7 @@ func expectParquet(t *testing.T, columns []source.Column, rows [][]value) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	parquettest.Expect(t, file.Bytes(), columns, &kept)
+	expect(t, file.Bytes(), columns, &kept)
 }
 
 // changesInJSONL reports whether a value is JSON with white space that a line does not keep.

@@ -27,8 +27,8 @@ const UUIDSize = 16
 // MaxDigits is the number of digits of a decimal that most readers can compute with: 128 bits hold them.
 const MaxDigits = 38
 
-// Columns returns what becomes of the columns of a source. A decimal has 128 bits. It fails if two columns have the same name, or if a name is not
-// valid UTF-8, since most readers refuse such files.
+// Columns returns what becomes of the columns of a source. A decimal has 128 bits. It fails if two columns have the
+// same name, or if a name is not valid UTF-8, since most readers refuse such files.
 func Columns(of []source.Column) ([]Column, error) {
 	columns := make([]Column, len(of))
 	seen := make(map[string]bool, len(of))

@@ -16,8 +16,8 @@ import (
 // Reason says why a value does not fit its column; "" if it does.
 type Reason string
 
-// Append appends a value of a column with a Size. The value is parsed as databases usually print it; a text that is not,
-// such as 2026/1/2, is first brought to its canonical form.
+// Append appends a value of a column with a Size. The value is parsed as databases usually print it; a text that is
+// not, such as 2026/1/2, is first brought to its canonical form.
 func (c *Column) Append(dst []byte, kind source.Kind, value []byte, values *canonical.Values) ([]byte, Reason) {
 	if kind == source.Bytes {
 		return dst, "it is binary data"

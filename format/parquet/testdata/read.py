@@ -1,4 +1,4 @@
-"""Compares a Parquet file with a file of JSON lines, which has the text of each cell: by pyarrow, DuckDB and Polars."""
+"""Compares a file of Parquet or Arrow with a file of JSON lines, which has the text of each cell: by pyarrow, DuckDB and Polars."""
 import datetime
 import decimal
 import json
@@ -46,11 +46,21 @@ file, lines, kinds = sys.argv[1], sys.argv[2], sys.argv[3].split(" ")
 with open(lines, encoding="utf-8") as f:
     wanted = [json.loads(line) for line in f]
 duckdb.sql("SET TimeZone = 'UTC'")
-readers = {
-    "pyarrow": lambda: pyarrow.parquet.read_table(file),
-    "duckdb": lambda: duckdb.sql(f"SELECT * FROM '{file}'").to_arrow_table(),
-    "polars": lambda: polars.read_parquet(file).to_arrow(),
-}
+if file.endswith(".parquet"):
+    readers = {
+        "pyarrow": lambda: pyarrow.parquet.read_table(file),
+        "duckdb": lambda: duckdb.sql(f"SELECT * FROM '{file}'").to_arrow_table(),
+        "polars": lambda: polars.read_parquet(file).to_arrow(),
+    }
+else:
+    is_stream = file.endswith(".arrows")
+    columns = (pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file)(pyarrow.OSFile(file)).read_all()
+    columns.validate(full=True)
+    readers = {
+        "pyarrow": lambda: columns,
+        "duckdb": lambda: duckdb.sql("SELECT * FROM columns").to_arrow_table(),
+        "polars": lambda: (polars.read_ipc_stream if is_stream else polars.read_ipc)(file).to_arrow(),
+    }
 for name, read in readers.items():
     table = read()
     if (table.num_rows, table.num_columns) != (len(wanted), len(kinds)):

@@ -44,7 +44,9 @@ var soakSlices = []slice{
 		tests: "^Test(PostgresRandom|SQLiteRandom|RandomTables|RandomAcross|Sink)$",
 	},
 	{
-		name: "readers", packages: []string{"./format/parquet", "./format/parquet/parquetread", "./load"},
+		name: "readers", packages: []string{
+			"./format/arrow", "./format/parquet", "./format/parquet/parquetread", "./load",
+		},
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},

@@ -12,6 +12,7 @@ import (
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/format"
+	"culvert/format/arrow"
 	"culvert/format/parquet"
 )
 
@@ -24,7 +25,7 @@ type Layout struct {
 }
 
 var (
-	formats             = []string{"csv", "jsonl", "text", "parquet"}
+	formats             = []string{"csv", "jsonl", "text", "parquet", "arrow", "arrows"}
 	compressions        = []string{export.Zstd.String(), export.Gzip.String(), export.None.String()}
 	invalidUTF8Policies = map[string]format.InvalidUTF8{
 		"error":   format.ErrorOnInvalid,
@@ -36,12 +37,12 @@ var (
 // Add adds the flags to a command.
 func (l *Layout) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVarP(&l.Format, "format", "f", "csv", "write `FORMAT`: csv, jsonl, text or parquet")
+	flags.StringVarP(&l.Format, "format", "f", "csv", "write `FORMAT`: csv, jsonl, text, parquet, arrow or arrows")
 	flags.StringVar(&l.Line, "line", "", "with -f text, write each row as `TEMPLATE` (default: all columns)")
 	flags.StringVar(&l.InvalidUTF8, "invalid-utf8", "error",
 		"with -f jsonl, treat text that is not UTF-8 by `POLICY`: error, replace or base64")
 	flags.StringVarP(&l.Compression, "compress", "c", "zstd",
-		"compress with `CODEC`: zstd, gzip or none; parquet does it inside")
+		"compress with `CODEC`: zstd, gzip or none; parquet and arrow do it inside")
 	for flag, values := range map[string][]string{
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
 	} {
@@ -51,6 +52,9 @@ func (l *Layout) Add(cmd *cobra.Command) {
 		}
 	}
 }
+
+// isArrow reports whether a format is the file or the stream of Arrow, which -c compresses inside.
+func isArrow(format string) bool { return format == "arrow" || format == "arrows" }
 
 // Settle sets what follows from the format if no flag is given: Parquet compresses by itself.
 func (l *Layout) Settle(given func(flag string) bool) {
@@ -73,6 +77,9 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 	case l.Format == "parquet" && plan.Compression != export.None:
 		return command.WithHint(command.Usagef("-f parquet compresses by itself, so -c cannot be %s", l.Compression),
 			"leave out -c, and .zst or .gz in the name")
+	case isArrow(l.Format) && plan.Compression == export.Gzip:
+		return command.WithHint(command.Usagef("-f %s is compressed inside, with zstd or not at all", l.Format),
+			"leave out -c, or say: -c none")
 	}
 	switch l.Format {
 	case "csv":
@@ -87,6 +94,9 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 		plan.Format = format.Text{Line: l.Line}
 	case "parquet":
 		plan.Format = parquet.Format{}
+	case "arrow", "arrows":
+		plan.Format = arrow.Format{Stream: l.Format == "arrows", Uncompressed: plan.Compression == export.None}
+		plan.Compression = export.None
 	default:
 		return badValue("--format", l.Format, formats)
 	}

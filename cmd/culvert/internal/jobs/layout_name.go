@@ -13,8 +13,8 @@ import (
 var (
 	formatsByExtension = map[string]string{
 		".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".txt": "text",
-		".parquet": "parquet",
-		".json":    foreign, ".tsv": foreign, ".orc": foreign, ".avro": foreign, ".arrow": foreign,
+		".parquet": "parquet", ".arrow": "arrow", ".arrows": "arrows",
+		".json": foreign, ".tsv": foreign, ".orc": foreign, ".avro": foreign,
 		".feather": foreign, ".xlsx": foreign, ".xls": foreign, ".ods": foreign, ".xml": foreign, ".html": foreign,
 		".yaml": foreign, ".sql": foreign,
 	}
@@ -40,7 +40,7 @@ func read(name string) named {
 		rest = strings.TrimSuffix(rest, path.Ext(rest))
 	}
 	n.format = formatsByExtension[path.Ext(rest)]
-	if n.format != "" && n.compression == "" {
+	if n.format != "" && n.compression == "" && !isArrow(n.format) {
 		n.compression = export.None.String()
 	}
 	return n
@@ -57,7 +57,10 @@ func (l *Layout) Follow(name string, given func(flag string) bool, unencrypted b
 	switch {
 	case n.compression == foreign, n.format == foreign && !byTemplate && !asLines:
 		return command.WithHint(command.Usagef("output %q has the name of a format that culvert does not write", name),
-			"name it as what it is: .csv, .jsonl, .txt or .parquet, then .zst or .gz if it is compressed, then .age")
+			"name it as what it is: .csv, .jsonl, .txt, .parquet or .arrow, then .zst or .gz if it is compressed, then .age")
+	case isArrow(n.format) && n.compression != "":
+		return command.WithHint(command.Usagef("output %q has the name of a compressed file, but Arrow is compressed inside",
+			name), "leave out .zst and .gz in the name")
 	case n.format == "", byTemplate, asLines:
 	case !given("format"):
 		l.Format = n.format
@@ -77,7 +80,7 @@ func (l *Layout) Follow(name string, given func(flag string) bool, unencrypted b
 	case n.encrypted && unencrypted:
 		return command.WithHint(command.Usagef("output %q is named as if encrypted, but --no-encrypt is given", name),
 			"name it without .age, or leave out --no-encrypt")
-	case !n.encrypted && n.compression != "" && !unencrypted:
+	case !n.encrypted && (n.format != "" || n.compression != "") && !unencrypted:
 		return command.WithHint(command.Usagef("output %q is named as if not encrypted", name),
 			"encrypt it: -o "+command.ForShell(name+".age"), "or write it as it is: --no-encrypt")
 	}
