@@ -57,10 +57,12 @@ func (l *Layout) Follow(name string, given func(flag string) bool, unencrypted b
 	switch {
 	case n.compression == foreign, n.format == foreign && !byTemplate && !asLines:
 		return command.WithHint(command.Usagef("output %q has the name of a format that culvert does not write", name),
-			"name it as what it is: .csv, .jsonl, .txt, .parquet or .arrow, then .zst or .gz if it is compressed, then .age")
+			"name it as what it is: .csv, .jsonl, .txt, .parquet or .arrow, "+
+				"then .zst or .gz if it is compressed, then .age")
 	case isArrow(n.format) && n.compression != "":
-		return command.WithHint(command.Usagef("output %q has the name of a compressed file, but Arrow is compressed inside",
-			name), "leave out .zst and .gz in the name")
+		return command.WithHint(
+			command.Usagef("output %q has the name of a compressed file, but Arrow is compressed inside", name),
+			"leave out .zst and .gz in the name")
 	case n.format == "", byTemplate, asLines:
 	case !given("format"):
 		l.Format = n.format
