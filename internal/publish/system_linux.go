@@ -62,8 +62,8 @@ func renameNew(root *os.Root, from, to string) error {
 	return nil
 }
 
-// datasync leaves out the times of a file, which would cost a write of their own. It allocates nothing, so the file must
-// not be closed meanwhile: see [retried].
+// datasync leaves out the times of a file, which would cost a write of their own. It allocates nothing, so the file
+// must not be closed meanwhile: see [retried].
 func datasync(f *os.File) error {
 	err := uninterrupted(func() error { return unix.Fdatasync(int(f.Fd())) })
 	if err != nil {

@@ -25,7 +25,7 @@ type Flags struct {
 	DataOnly   bool     `yaml:"data-only" flag:"data-only" doc:"Only the rows, and what makes their tables."`
 	Grants     bool     `yaml:"grants" flag:"grants" doc:"Also who owns what, and who may do what."`
 
-	Format      string `yaml:"format" flag:"format" doc:"The format of the files." enum:"csv jsonl text parquet arrow arrows tsv"`
+	Format      string `yaml:"format" flag:"format" doc:"Of the files." enum:"csv jsonl text parquet arrow arrows tsv"`
 	InvalidUTF8 string `yaml:"invalid-utf8" flag:"invalid-utf8" doc:"Text not in UTF-8." enum:"error replace base64"`
 	Compress    string `yaml:"compress" flag:"compress" doc:"The compression of the files." enum:"zstd gzip none"`
 	PartSize    string `yaml:"part-size" flag:"part-size" doc:"The size of parts, such as 256MiB."`
