@@ -59,11 +59,11 @@ var soakSlices = []slice{
 		tests: "^Test(CutRange|CutPart|Sum|AfterFailures)$",
 	},
 	{name: "benchmarks", module: "bench", packages: []string{"."}, tests: "^TestWorkloads$"},
-	{name: "release", module: "tools/release", packages: []string{"."}, tests: "."},
-	{name: "module", module: "tools", packages: []string{"./modulepath"}, tests: "."},
+	{name: "windows-amd64", system: "windows/amd64"},
 	{name: "linux-arm64", system: "linux/arm64"},
 	{name: "darwin-arm64", system: "darwin/arm64"},
-	{name: "windows-amd64", system: "windows/amd64"},
+	{name: "release", module: "tools/release", packages: []string{"."}, tests: "."},
+	{name: "module", module: "tools", packages: []string{"./modulepath"}, tests: "."},
 }
 
 // soak runs slices of the long forms of tests: those that are named, all, or the one whose turn it is today. So each
