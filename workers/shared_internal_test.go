@@ -105,8 +105,8 @@ func TestSharedSnapshotsOfOtherSnapshots(t *testing.T) {
 	}
 }
 
-// TestStaleSnapshots has shared snapshots of a worker that is silent: one of a session that has ended, one that cannot be
-// tried at first, and one that is held.
+// TestStaleSnapshots has shared snapshots of a worker that is silent: one of a session that has ended, one that cannot
+// be tried at first, and one that is held.
 func TestStaleSnapshots(t *testing.T) {
 	job := newTestJob(t)
 	unknown := true
