@@ -86,8 +86,8 @@ var neighbours = []struct{ from, to, reason string }{
 
 // forTests are the packages that only tests may import. They themselves may import what they like.
 var forTests = []string{
-	"fileservice/internal/filetest", "format/arrow/arrowtest", "format/parquet/parquettest", "internal/testkit",
-	"internal/testkit/crashfs",
+	"fileservice/internal/filetest", "format/arrow/arrowtest", "format/internal/typed/typedtest",
+	"format/parquet/parquettest", "internal/testkit", "internal/testkit/crashfs",
 	"internal/testkit/mountsuite", "internal/testkit/natsserver", "internal/testkit/planted",
 	"internal/testkit/stores", "internal/testkit/testrun", "sink/sinktest", "source/sourcetest", "place/placetest",
 }

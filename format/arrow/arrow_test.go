@@ -2,84 +2,30 @@ package arrow_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"testing"
 
 	"culvert/format"
 	"culvert/format/arrow"
 	"culvert/format/arrow/arrowtest"
+	"culvert/format/internal/typed/typedtest"
 	"culvert/internal/testkit"
 	"culvert/source"
 )
 
-// cell is a value of a test.
-type cell struct {
-	kind source.Kind
-	text string
-}
+type cell = typedtest.Cell
 
-var null = cell{}
+var (
+	null      = cell{}
+	columnsOf = typedtest.Columns
+	batchOf   = typedtest.Batch
+)
 
-func columnsOf(tb testing.TB, types ...string) []source.Column {
-	tb.Helper()
-	columns := make([]source.Column, len(types))
-	for i, text := range types {
-		columns[i].Name = fmt.Sprintf("%d %s", i, text)
-		if err := columns[i].Logical.UnmarshalText([]byte(text)); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	return columns
-}
-
-func batchOf(rows ...[]cell) *source.Batch {
-	b := new(source.Batch)
-	b.Reset(len(rows[0]))
-	for _, row := range rows {
-		for _, v := range row {
-			if v.kind == source.Null {
-				b.AppendNull()
-			} else {
-				b.Append(v.kind, []byte(v.text))
-			}
-		}
-		b.EndRow()
-	}
-	return b
-}
-
-// write writes batches to a file, in pieces of so many bytes if they are large.
 func write(tb testing.TB, f arrow.Format, columns []source.Column, size int, batches ...*source.Batch) []byte {
 	tb.Helper()
-	encoder, err := f.Encoder(columns)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var file bytes.Buffer
-	w := encoder.(format.Assembled).Assemble(&file)
-	for _, b := range batches {
-		last, err := encoder.AppendPieces(nil, b, size, func(piece []byte) ([]byte, error) {
-			if len(piece) > size+400<<10 {
-				tb.Errorf("a piece of %d bytes, of %d", len(piece), size)
-			}
-			_, err := w.Write(piece)
-			return piece[:0], err
-		})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if _, err := w.Write(last); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return file.Bytes()
+	return typedtest.Write(tb, f, columns, size, batches...)
 }
 
 // formats are all that there are.
@@ -91,39 +37,6 @@ var allTypes = []string{
 	"list(int32)", "unknown",
 }
 
-// cellOf returns the value of a type that has a number.
-func cellOf(t source.Type, n int) cell {
-	switch t.Class {
-	case source.BoolClass:
-		return cell{source.Bool, "tf"[n%2:][:1]}
-	case source.IntClass:
-		return cell{source.Number, fmt.Sprint(n%30000 - 10000)}
-	case source.FloatClass:
-		return cell{source.Number, fmt.Sprint(float32(n)/8 - 1000)}
-	case source.DecimalClass:
-		if t.Scale == t.Precision && t.Scale > 0 {
-			return cell{source.Number, fmt.Sprintf("-0.%d", n)}
-		}
-		return cell{source.Number, fmt.Sprintf("%d.5", n%100000-50000)}
-	case source.BytesClass:
-		return cell{source.Bytes, strings.Repeat("\x00\xff", n%50)}
-	case source.DateClass:
-		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d", 1+n%9999, 1+n%12, 1+n%28)}
-	case source.TimeClass:
-		return cell{source.Text, fmt.Sprintf("%02d:%02d:%02d.%03d", n%24, n%60, n%59, n%1000)}
-	case source.TimestampClass:
-		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d 23:59:%02d", 1+n%9999, 1+n%12, 1+n%28, n%60)}
-	case source.InstantClass:
-		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d 23:59:59.%06d+05:30", 2+n%9990, 1+n%12, 1+n%28, n)}
-	case source.UUIDClass:
-		return cell{source.Text, fmt.Sprintf("0123abcd-00ff-4000-8000-%012x", n)}
-	case source.JSONClass:
-		return cell{source.JSON, fmt.Sprintf(`{"n": %d}`, n)}
-	default:
-		return cell{source.Text, strings.Repeat(fmt.Sprintf("é%d ", n), n%30)}
-	}
-}
-
 // batchesOf returns rows of columns: without NULL, with some, and with nothing else.
 func batchesOf(columns []source.Column) (batches []*source.Batch) {
 	for nulls := range 3 {
@@ -132,7 +45,7 @@ func batchesOf(columns []source.Column) (batches []*source.Batch) {
 			row := make([]cell, len(columns))
 			for i, c := range columns {
 				if nulls == 0 || nulls == 1 && (n+i)%7 > 0 {
-					row[i] = cellOf(c.Logical, 997*(n+i))
+					row[i] = typedtest.CellOf(c.Logical, 997*(n+i))
 				}
 			}
 			rows = append(rows, row)
@@ -227,17 +140,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-func TestRefusedColumns(t *testing.T) {
-	for want, columns := range map[string][]source.Column{
-		"have none":      nil,
-		"have the name":  {{Name: "a"}, {Name: "a"}},
-		"not valid UTF-": {{Name: "a\xff"}},
-	} {
-		if _, err := (arrow.Format{}).Encoder(columns); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want one of %q", columns, err, want)
-		}
-	}
-}
+func TestRefusedColumns(t *testing.T) { typedtest.ExpectRefusedColumns(t, arrow.Format{}) }
 
 // TestUnfit names the column and the row of a value that does not fit. Parquet's tests have all kinds of them.
 func TestUnfit(t *testing.T) {
@@ -247,58 +150,17 @@ func TestUnfit(t *testing.T) {
 		row[column] = bad
 		b := batchOf([]cell{null, null, null}, row)
 		for _, f := range []arrow.Format{{}, arrow.InPieces(arrow.Format{}, 1)} {
-			encoder, err := f.Encoder(columns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			next := func(piece []byte) ([]byte, error) { return piece[:0], nil }
-			_, err = encoder.AppendPieces(nil, b, 1<<20, next)
-			unfit, is := errors.AsType[*format.ValueError](err)
-			if !is || unfit.Row != 2 || unfit.Column != columns[column].Name {
+			unfit, err := typedtest.Unfit(t, f, columns, b)
+			if unfit == nil || unfit.Row != 2 || unfit.Column != columns[column].Name {
 				t.Errorf("error %v, want one about row 2 of %q", err, columns[column].Name)
 			}
 		}
 	}
 }
 
-// failing fails after n bytes.
-type failing struct{ n int }
-
-var errFull = errors.New("full")
-
-func (f *failing) Write(p []byte) (int, error) {
-	if f.n -= len(p); f.n < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
 func TestWriteErrors(t *testing.T) {
 	columns := columnsOf(t, allTypes...)
-	batches := batchesOf(columns)
-	whole := len(write(t, arrow.Format{}, columns, 1<<20, batches...))
-	encoder, err := arrow.Format{}.Encoder(columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := encoder.AppendRows(nil, batches[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := 0; n < whole; n += whole/7 + 1 {
-		w := encoder.(format.Assembled).Assemble(&failing{n: n})
-		_, writeErr := w.Write(block)
-		if err := w.Close(); err != nil && !errors.Is(err, errFull) || writeErr != nil && err != writeErr {
-			t.Errorf("after %d bytes: errors %v and %v", n, writeErr, err)
-		}
-	}
-	w := encoder.(format.Assembled).Assemble(io.Discard)
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := w.Write(block); err == nil {
-		t.Error("a write after Close does not fail")
-	}
+	typedtest.ExpectWriteErrors(t, arrow.Format{}, columns, batchesOf(columns)[1])
 }
 
 func TestAllocations(t *testing.T) {

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,111 +10,29 @@ import (
 	"testing"
 
 	"culvert/format"
+	"culvert/format/internal/typed/typedtest"
 	"culvert/format/parquet/parquettest"
 	"culvert/internal/testkit"
 	"culvert/source"
 )
 
-// cell is a value of a test.
-type cell struct {
-	kind source.Kind
-	text string
-}
+type cell = typedtest.Cell
 
-var null = cell{}
+var (
+	null      = cell{}
+	columnsOf = typedtest.Columns
+	batchOf   = typedtest.Batch
+)
 
-func columnsOf(tb testing.TB, types ...string) []source.Column {
-	tb.Helper()
-	columns := make([]source.Column, len(types))
-	for i, text := range types {
-		columns[i].Name = fmt.Sprintf("%d %s", i, text)
-		if err := columns[i].Logical.UnmarshalText([]byte(text)); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	return columns
-}
-
-func batchOf(rows ...[]cell) *source.Batch {
-	b := new(source.Batch)
-	b.Reset(len(rows[0]))
-	for _, row := range rows {
-		for _, v := range row {
-			if v.kind == source.Null {
-				b.AppendNull()
-			} else {
-				b.Append(v.kind, []byte(v.text))
-			}
-		}
-		b.EndRow()
-	}
-	return b
-}
-
-// write writes batches to a file.
 func write(tb testing.TB, f Format, columns []source.Column, batches ...*source.Batch) []byte {
 	tb.Helper()
-	encoder, err := f.Encoder(columns)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	var file bytes.Buffer
-	w := encoder.(format.Assembled).Assemble(&file)
-	for _, b := range batches {
-		block, err := encoder.AppendPieces(nil, b, 1<<20, func(piece []byte) ([]byte, error) {
-			_, err := w.Write(piece)
-			return piece[:0], err
-		})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if _, err := w.Write(block); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		tb.Fatal(err)
-	}
-	return file.Bytes()
+	return typedtest.Write(tb, f, columns, 1<<20, batches...)
 }
 
 var allTypes = []string{
 	"bool", "int16", "int32", "int64", "float32", "float64", "decimal(9,2)", "decimal(18,0)", "decimal(38,10)",
 	"decimal(20,20)", "decimal", "decimal(39,1)", "string", "char(3)", "bytes", "date", "time", "timestamp", "instant",
 	"interval", "uuid", "json", "enum", "list(int32)", "unknown",
-}
-
-// randomCell returns a value of a type. Repeats says of how many it is one.
-func randomCell(r *rand.Rand, t source.Type, repeats int) cell {
-	n := r.IntN(repeats)
-	switch t.Class {
-	case source.BoolClass:
-		return cell{source.Bool, string("tf"[n%2])}
-	case source.IntClass:
-		return cell{source.Number, fmt.Sprint(n%30000 - 10000)}
-	case source.FloatClass:
-		return cell{source.Number, fmt.Sprint(float32(n)/8 - 1000)}
-	case source.DecimalClass:
-		if t.Scale == t.Precision && t.Scale > 0 {
-			return cell{source.Number, fmt.Sprintf("-0.%d", n)}
-		}
-		return cell{source.Number, fmt.Sprintf("%d.%d", n%100000-50000, 0)}
-	case source.BytesClass:
-		return cell{source.Bytes, strings.Repeat(string(rune(n)), n%50)}
-	case source.DateClass:
-		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d", 1+n%9999, 1+n%12, 1+n%28)}
-	case source.TimeClass:
-		return cell{source.Text, fmt.Sprintf("%02d:%02d:%02d.%03d", n%24, n%60, n%59, n%1000)}
-	case source.TimestampClass:
-		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d 23:59:%02d", 1+n%9999, 1+n%12, 1+n%28, n%60)}
-	case source.InstantClass:
-		return cell{source.Text, fmt.Sprintf("%04d-%02d-%02d 23:59:59.%06d+05:30", 2+n%9990, 1+n%12, 1+n%28, n%1000000)}
-	case source.UUIDClass:
-		return cell{source.Text, fmt.Sprintf("0123abcd-00ff-4000-8000-%012x", n)}
-	case source.JSONClass:
-		return cell{source.JSON, fmt.Sprintf(`{"n": %d}`, n)}
-	}
-	return cell{source.Text, strings.Repeat(fmt.Sprintf("é%d ", n), n%30)}
 }
 
 // TestRandom takes random rows of all types to a file and back, through row groups, dictionaries that become too large,
@@ -144,7 +61,7 @@ func randomBatches(r *rand.Rand, columns []source.Column) (batches []*source.Bat
 				if i < len(allTypes) {
 					repeats = 100
 				}
-				row[i] = randomCell(r, c.Logical, repeats)
+				row[i] = typedtest.CellOf(c.Logical, r.IntN(repeats)) // of how many it is one
 				if nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0 {
 					row[i] = null
 				}
@@ -191,17 +108,7 @@ func TestGroupLimit(t *testing.T) {
 	}
 }
 
-func TestRefusedColumns(t *testing.T) {
-	for want, columns := range map[string][]source.Column{
-		"have none":      nil,
-		"have the name":  {{Name: "a"}, {Name: "a"}},
-		"not valid UTF-": {{Name: "a\xff"}},
-	} {
-		if _, err := (Format{}).Encoder(columns); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: error %v, want one of %q", columns, err, want)
-		}
-	}
-}
+func TestRefusedColumns(t *testing.T) { typedtest.ExpectRefusedColumns(t, Format{}) }
 
 // TestUnfit refuses each value that its type does not have, by row and column, whether it is in a block or in pieces.
 func TestUnfit(t *testing.T) {
@@ -258,14 +165,8 @@ func TestUnfit(t *testing.T) {
 
 func expectUnfit(t *testing.T, f Format, columns []source.Column, b *source.Batch, row int64) {
 	t.Helper()
-	encoder, err := f.Encoder(columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	next := func(piece []byte) ([]byte, error) { return piece[:0], nil }
-	_, err = encoder.AppendPieces(nil, b, 1<<20, next)
-	unfit, is := errors.AsType[*format.ValueError](err)
-	if !is || unfit.Row != row || unfit.Column != columns[1].Name || unfit.Reason == "" {
+	unfit, err := typedtest.Unfit(t, f, columns, b)
+	if unfit == nil || unfit.Row != row || unfit.Column != columns[1].Name || unfit.Reason == "" {
 		_, text := b.Value(int(row-1), 1)
 		t.Errorf("%s, %q: error %v, want one about row %d", columns[1].Name, text, err, row)
 	}
@@ -284,7 +185,7 @@ func TestLarge(t *testing.T) {
 	for _, v := range []cell{
 		{source.Number, "1"}, {source.Text, text}, {source.Bytes, string(data)}, {source.Bool, "t"},
 	} {
-		large.Lend(v.kind, []byte(v.text))
+		large.Lend(v.Kind, []byte(v.Text))
 	}
 	large.EndRow()
 	small := batchOf([]cell{{source.Number, "2"}, {source.Text, ""}, null, {source.Bool, "f"}})
@@ -312,48 +213,12 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// failing fails after n bytes.
-type failing struct{ n int }
-
-var errFull = errors.New("full")
-
-func (f *failing) Write(p []byte) (int, error) {
-	if f.n -= len(p); f.n < 0 {
-		return 0, errFull
-	}
-	return len(p), nil
-}
-
 func TestWriteErrors(t *testing.T) {
-	columns := columnsOf(t, "int32", "string")
 	var rows [][]cell
 	for i := range 20000 {
 		rows = append(rows, []cell{{source.Number, fmt.Sprint(i * i)}, {source.Text, fmt.Sprint(i * i * i)}})
 	}
-	b := batchOf(rows...)
-	whole := len(write(t, Format{}, columns, b))
-	encoder, err := Format{}.Encoder(columns)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := encoder.AppendRows(nil, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := 0; n < whole; n += whole/7 + 1 {
-		w := encoder.(format.Assembled).Assemble(&failing{n: n})
-		_, writeErr := w.Write(block)
-		if err := w.Close(); !errors.Is(err, errFull) || writeErr != nil && !errors.Is(writeErr, errFull) {
-			t.Errorf("after %d bytes: errors %v and %v", n, writeErr, err)
-		}
-	}
-	w := encoder.(format.Assembled).Assemble(io.Discard)
-	if err := w.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := w.Write(block); err == nil {
-		t.Error("a write after Close does not fail")
-	}
+	typedtest.ExpectWriteErrors(t, Format{}, columnsOf(t, "int32", "string"), batchOf(rows...))
 }
 
 // typicalBatch has rows as most tables have them.
