@@ -43,7 +43,7 @@ func (a *assembler) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// addBatch notes the record batch whose message begins so many bytes further.
+// addBatch notes a record batch. Its message begins further bytes behind what is written.
 func (a *assembler) addBatch(message []byte, further int64) {
 	metadata := prefix + int(binary.LittleEndian.Uint32(message[4:]))
 	b := block{offset: a.offset + further, metadata: int32(metadata), body: bodyOf(message[prefix:metadata])}

@@ -26,8 +26,8 @@
 //	json             Utf8, with the extension arrow.json
 //	all others       Utf8: the text that the database prints
 //
-// The others are those that Parquet has no type for either, see package [culvert/format/parquet]. All columns are
-// nullable. A value never becomes another one: one that does not fit the type of its column ends the export with a
+// Package [culvert/format/parquet] lists the others, which it writes as text too. All columns are nullable. A value
+// never becomes another one: one that does not fit the type of its column ends the export with a
 // [culvert/format.ValueError], in the same cases as in Parquet.
 //
 // # How a file is made

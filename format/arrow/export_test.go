@@ -1,6 +1,6 @@
 package arrow
 
-// InPieces returns a format that passes batches of more than so many bytes on in pieces.
+// InPieces returns a format that passes a batch on in pieces if it has more than whole bytes.
 func InPieces(f Format, whole int) Format {
 	f.whole = whole
 	return f

@@ -27,7 +27,7 @@ func (e *encoder) appendLarge(
 	return w.out, err
 }
 
-// addPieces adds the buffer of texts with so many bytes in pieces.
+// addPieces adds, in pieces, the buffer of the texts of a column. They have size bytes.
 func (w *body) addPieces(b *source.Batch, column, size int) error {
 	begin := w.at
 	if w.e.codec != nil && size > 0 {

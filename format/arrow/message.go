@@ -35,8 +35,8 @@ func (f *flat) message(header, body int) (of int) {
 	return at[2]
 }
 
-// appendMessage appends the metadata of a message with its prefix, so that the next byte is at a multiple of align
-// after so many bytes.
+// appendMessage appends the metadata of a message with its prefix. Before the message the file has before bytes, and
+// its body begins at a multiple of align.
 func appendMessage(dst, metadata []byte, before, align int) []byte {
 	pad := padding(before+prefix+len(metadata), align)
 	dst = binary.LittleEndian.AppendUint32(dst, continuation)
@@ -47,7 +47,7 @@ func appendMessage(dst, metadata []byte, before, align int) []byte {
 
 var zeros [cacheLine]byte
 
-// appendSchema appends the message that begins a stream, after so many bytes.
+// appendSchema appends the message that begins a stream. The file has before bytes until then.
 func appendSchema(dst []byte, columns []typed.Column, before int) []byte {
 	var f flat
 	f.addSchema(f.message(schemaHeader, 0), columns)

@@ -188,7 +188,8 @@ func (c *Column) appendDecimal(dst, text []byte) ([]byte, bool) {
 	if negative {
 		text = text[1:]
 	}
-	var n number
+	var n words
+	last, power := uint64(0), uint64(1)        // of the digits that are not in n yet, and of ten
 	significant, fraction, any := 0, -1, false // fraction counts the digits after the point
 	for _, d := range text {
 		switch {
@@ -213,56 +214,53 @@ func (c *Column) appendDecimal(dst, text []byte) ([]byte, bool) {
 		if significant > c.Logical.Precision {
 			return dst, false
 		}
-		n.add(uint64(d - '0'))
+		if power == mostPower {
+			n.add(last, power)
+			last, power = 0, 1
+		}
+		last, power = 10*last+uint64(d-'0'), 10*power
 	}
 	for range c.Logical.Scale - max(fraction, 0) {
-		if n.add(0); significant > 0 {
+		if significant > 0 {
 			significant++
 		}
+		if power == mostPower {
+			n.add(last, power)
+			last, power = 0, 1
+		}
+		last, power = 10*last, 10*power
 	}
 	if !any || significant > c.Logical.Precision {
 		return dst, false
 	}
-	return c.appendWords(dst, n.end(negative)), true
+	if n.add(last, power); negative {
+		n.negate()
+	}
+	return c.appendWords(dst, n), true
 }
 
-// number collects the digits of a number.
-type number struct {
-	words words
-	last  uint64 // of digits that are not in words yet
-	power uint64 // of ten, by their number; 0 for 1
-}
+// mostPower is that of as many digits as fit 64 bits with one more.
+const mostPower = 1e18
 
 // words are a number, the lowest first, in two's complement.
 type words [2]uint64
 
-func (n *number) add(digit uint64) {
-	const most = 1e18 // one digit more fits 64 bits
-	if n.power == most {
-		n.flush()
-	}
-	n.last, n.power = 10*n.last+digit, 10*max(n.power, 1)
-}
-
-func (n *number) flush() {
-	carry := n.last
-	for i, w := range n.words {
-		high, low := bits.Mul64(w, n.power)
+// add adds digits behind those of the number: it is multiplied by their power of ten.
+func (n *words) add(digits, power uint64) {
+	carry := digits
+	for i, w := range n {
+		high, low := bits.Mul64(w, power)
 		var more uint64
-		n.words[i], more = bits.Add64(low, carry, 0)
+		n[i], more = bits.Add64(low, carry, 0)
 		carry = high + more
 	}
-	n.last, n.power = 0, 0
 }
 
-func (n *number) end(negative bool) words {
-	if n.flush(); negative {
-		borrow := uint64(0)
-		for i, w := range n.words {
-			n.words[i], borrow = bits.Sub64(0, w, borrow)
-		}
+func (n *words) negate() {
+	borrow := uint64(0)
+	for i, w := range n {
+		n[i], borrow = bits.Sub64(0, w, borrow)
 	}
-	return n.words
 }
 
 // appendWords appends a number in as many bytes as the column has.

@@ -70,7 +70,7 @@ func (o *catOptions) text() format.Format {
 	return format.CSV{}
 }
 
-// check refuses formats that are none, and those of files that are text already.
+// check refuses --format if it is unknown, or if the file is text already.
 func (o *catOptions) check(isColumnar bool) error {
 	switch {
 	case o.format != "" && o.format != "csv" && o.format != "jsonl":

@@ -15,10 +15,10 @@ import (
 // Report is the report of culvert tables.
 type Report struct {
 	command.Outcome
-	Export    string  `json:"export,omitempty"` // the directory or the URL; or the tables are those of a database
+	Export    string  `json:"export,omitempty"` // the directory or the URL; "" for a database
 	System    string  `json:"system,omitempty"`
 	Database  string  `json:"database,omitempty"`
-	Estimated bool    `json:"estimated"` // the numbers are not those of an export
+	Estimated bool    `json:"estimated"` // the numbers come from the statistics of a database
 	Tables    []table `json:"tables"`
 }
 

@@ -1,5 +1,5 @@
-// Package typedtest makes rows of all types for the tests of the formats that have typed columns, and has these tests do
-// what is the same for each: write a file, refuse columns, meet a full disk, and have the programs of users read it.
+// Package typedtest makes rows of all types for the tests of the formats that have typed columns, and has these tests
+// do what is the same for each: write a file, refuse columns, meet a full disk, and have the programs of users read it.
 package typedtest
 
 import (
