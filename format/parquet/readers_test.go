@@ -2,6 +2,7 @@ package parquet
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"culvert/format/internal/typed/typedtest"
@@ -14,7 +15,7 @@ func TestReaders(t *testing.T) {
 		return
 	}
 	readers := typedtest.NewReaders(t, "testdata/read.py")
-	types := append(allTypes, allTypes...)
+	types := slices.Concat(allTypes, allTypes)
 	columns := columnsOf(t, types...)
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
