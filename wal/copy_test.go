@@ -8,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"culvert/internal/disk"
 	"culvert/internal/testkit"
@@ -193,51 +193,51 @@ func readAndRefresh(session *crashfs.Session) error {
 
 // TestTailAndClose follows a log that is closed. The entries that Close makes durable come before the end.
 func TestTailAndClose(t *testing.T) {
-	var log *Log
-	var closing atomic.Bool
-	var tails sync.WaitGroup
-	tail := func() {
-		tails.Go(func() {
-			n := 0
-			for r, err := range log.Tail(background, 0) {
-				if err != nil {
-					if !errors.Is(err, ErrClosed) || n != 2 {
-						t.Errorf("after %d entries: %v", n, err)
+	synctest.Test(t, func(t *testing.T) {
+		var log *Log
+		var closing atomic.Bool
+		var tails sync.WaitGroup
+		tail := func() {
+			tails.Go(func() {
+				n := 0
+				for r, err := range log.Tail(background, 0) {
+					if err != nil {
+						if !errors.Is(err, ErrClosed) || n != 2 {
+							t.Errorf("after %d entries: %v", n, err)
+						}
+						return
 					}
-					return
+					if n++; r.LSN != LSN(n) {
+						t.Errorf("LSN %d after %d entries", r.LSN, n-1)
+					}
 				}
-				if n++; r.LSN != LSN(n) {
-					t.Errorf("LSN %d after %d entries", r.LSN, n-1)
-				}
-			}
-		})
-	}
-	duringSync := func() {
-		if closing.Swap(false) {
-			tail()
-			for range 10_000 { // in which a tail that does not wait comes to its end
-				runtime.Gosched()
+			})
+		}
+		duringSync := func() {
+			if closing.Swap(false) {
+				tail()
+				synctest.Wait() // a tail that does not wait comes to its end
 			}
 		}
-	}
-	log, dir := newLog(t, Options{Sync: None, fs: through{
-		disk.OS{}, func(f disk.File) disk.File { return busyFile{f, duringSync} },
-	}})
-	tail()
-	mustAppend(t, log, "1", "2")
-	closing.Store(true)
-	if err := log.Close(); err != nil {
-		t.Fatal(err)
-	}
-	tails.Wait()
-	for _, err := range log.Tail(background, 0) {
-		if !errors.Is(err, ErrClosed) {
-			t.Errorf("error is %v", err)
+		log, dir := newLog(t, Options{Sync: None, fs: through{
+			disk.OS{}, func(f disk.File) disk.File { return busyFile{f, duringSync} },
+		}})
+		tail()
+		mustAppend(t, log, "1", "2")
+		closing.Store(true)
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		t.Error(err)
-	}
+		tails.Wait()
+		for _, err := range log.Tail(background, 0) {
+			if !errors.Is(err, ErrClosed) {
+				t.Errorf("error is %v", err)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestReadAcrossClose closes a log while several of its segments are read.

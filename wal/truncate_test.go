@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"culvert/internal/disk"
@@ -233,47 +233,46 @@ func (f busyFile) Sync() error {
 // TestCutOfBusyLog cuts off the end of a log to which others append during every sync. Their entries come after the
 // cut, and do not delay it.
 func TestCutOfBusyLog(t *testing.T) {
-	var log *Log
-	var appends sync.WaitGroup
-	var syncs, cutting atomic.Int64
-	const most = 100
-	meanwhile := func() {
-		if cutting.Load() == 0 || syncs.Load() == most {
-			return
-		}
-		syncs.Add(1)
-		last := log.Last()
-		appends.Go(func() {
-			if _, err := log.AppendAsync(background, []byte("meanwhile")); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		var log *Log
+		var appends sync.WaitGroup
+		var syncs, cutting atomic.Int64
+		const most = 100
+		meanwhile := func() {
+			if cutting.Load() == 0 || syncs.Load() == most {
+				return
 			}
-		})
-		for i := 0; i < 10_000 && log.Last() == last; i++ {
-			runtime.Gosched()
+			syncs.Add(1)
+			appends.Go(func() {
+				if _, err := log.AppendAsync(background, []byte("meanwhile")); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
 		}
-	}
-	log, _ = newLog(t, Options{Sync: None, fs: through{
-		disk.OS{}, func(f disk.File) disk.File { return busyFile{f, meanwhile} },
-	}})
-	mustAppend(t, log, "1", "2", "3")
-	cutting.Store(1)
-	if _, err := log.AppendAsync(background, []byte("4")); err != nil {
-		t.Fatal(err)
-	}
-	if err := log.TruncateBack(1); err != nil {
-		t.Fatal(err)
-	}
-	cutting.Store(0)
-	appends.Wait()
-	if syncs.Load() == most {
-		t.Error("others have put off the cut")
-	}
-	entries := mustRead(t, log, 2)
-	for _, entry := range entries {
-		if entry != "meanwhile" {
-			t.Errorf("%q is there", entries)
+		log, _ = newLog(t, Options{Sync: None, fs: through{
+			disk.OS{}, func(f disk.File) disk.File { return busyFile{f, meanwhile} },
+		}})
+		mustAppend(t, log, "1", "2", "3")
+		cutting.Store(1)
+		if _, err := log.AppendAsync(background, []byte("4")); err != nil {
+			t.Fatal(err)
 		}
-	}
+		if err := log.TruncateBack(1); err != nil {
+			t.Fatal(err)
+		}
+		cutting.Store(0)
+		appends.Wait()
+		if syncs.Load() == most {
+			t.Error("others have put off the cut")
+		}
+		entries := mustRead(t, log, 2)
+		for _, entry := range entries {
+			if entry != "meanwhile" {
+				t.Errorf("%q is there", entries)
+			}
+		}
+	})
 }
 
 // TestCutKeepsWhatComes appends while the end of a log is cut off, as soon as the cut has begun to write. The new
@@ -281,34 +280,33 @@ func TestCutOfBusyLog(t *testing.T) {
 func TestCutKeepsWhatComes(t *testing.T) {
 	for _, mode := range []SyncMode{Interval, None} {
 		t.Run(fmt.Sprint("sync=", mode), func(t *testing.T) {
-			var log *Log
-			var appends sync.WaitGroup
-			var cutting atomic.Bool
-			var lsn LSN
-			log, _ = newLog(t, Options{Sync: mode, Interval: time.Hour, Observe: func(Flush) {
-				if !cutting.Swap(false) {
-					return
-				}
-				last := log.Last()
-				appends.Go(func() {
-					var err error
-					if lsn, err = log.Append(background, []byte("meanwhile")); err != nil {
-						t.Error(err)
+			synctest.Test(t, func(t *testing.T) {
+				var log *Log
+				var appends sync.WaitGroup
+				var cutting atomic.Bool
+				var lsn LSN
+				log, _ = newLog(t, Options{Sync: mode, Interval: time.Hour, Observe: func(Flush) {
+					if !cutting.Swap(false) {
+						return
 					}
-				})
-				for i := 0; i < 10_000 && log.Last() == last; i++ {
-					runtime.Gosched()
+					appends.Go(func() {
+						var err error
+						if lsn, err = log.Append(background, []byte("meanwhile")); err != nil {
+							t.Error(err)
+						}
+					})
+					synctest.Wait()
+				}})
+				mustAppend(t, log, "1", "2", "3", "4", "5", "6")
+				cutting.Store(true)
+				if err := log.TruncateBack(4); err != nil {
+					t.Fatal(err)
 				}
-			}})
-			mustAppend(t, log, "1", "2", "3", "4", "5", "6")
-			cutting.Store(true)
-			if err := log.TruncateBack(4); err != nil {
-				t.Fatal(err)
-			}
-			appends.Wait()
-			if got := mustRead(t, log, 5); lsn != 5 || !slices.Equal(got, []string{"meanwhile"}) {
-				t.Errorf("LSN %d was acknowledged, there is %q", lsn, got)
-			}
+				appends.Wait()
+				if got := mustRead(t, log, 5); lsn != 5 || !slices.Equal(got, []string{"meanwhile"}) {
+					t.Errorf("LSN %d was acknowledged, there is %q", lsn, got)
+				}
+			})
 		})
 	}
 }
