@@ -21,7 +21,11 @@ func maskKeygen(a *command.App, r *keygenReport, path string) (err error) {
 	r.Path, r.Fingerprint = path, key.Fingerprint()
 	if path == "-" {
 		warnOfReadableOutput(a)
-		return writeMaskKey(a.Stdout, key)
+		out, err := a.DataOutput()
+		if err != nil {
+			return err
+		}
+		return writeMaskKey(out, key)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return command.WithHint(fmt.Errorf("mask key file %q exists", path), "make another one elsewhere: -o FILE")
