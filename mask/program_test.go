@@ -138,12 +138,12 @@ func TestProgramFailures(t *testing.T) {
 			`it had answered: exit status 3`},
 		{"dies later", `read -r line; exit 4`, "text", "string", "row 1 "},
 		{"ends early", "exec true", "text", "string", "it ended before it had answered"},
-		{"within", "printf '[\"secret'", "text", "string", "it ended within an answer"},
-		{"fewer", `echo '["a"]'; exec cat >/dev/null`, "text", "string", "row 2 cannot be masked"},
-		{"more", `echo '["a","b","c"]'; exec cat >/dev/null`, "text", "string", "answered more than it was asked"},
-		{"no JSON", `echo secret; exec cat >/dev/null`, "text", "string", "no array of strings in JSON"},
-		{"null", `echo '[null,"b"]'; exec cat >/dev/null`, "text", "string", "no array of strings in JSON"},
-		{"too long", `exec cat /dev/zero`, "text", "string", "its answer is longer than"},
+		{"within", "read -r q; printf '[\"secret'", "text", "string", "it ended within an answer"},
+		{"fewer", `read -r q; echo '["a"]'; exec cat >/dev/null`, "text", "string", "row 2 cannot be masked"},
+		{"more", `read -r q; echo '["a","b","c"]'; exec cat >/dev/null`, "text", "string", "answered more than it"},
+		{"no JSON", `read -r q; echo secret; exec cat >/dev/null`, "text", "string", "no array of strings in JSON"},
+		{"null", `read -r q; echo '[null,"b"]'; exec cat >/dev/null`, "text", "string", "no array of strings in JSON"},
+		{"too long", `read -r q; exec cat /dev/zero`, "text", "string", "its answer is longer than"},
 		{"length", `exec sed -u s/b/secret/`, "varchar(5)", "string(5)", "row 2 cannot be masked by the rule " +
 			`"program own": the answer of the program is no value of the type varchar(5): it is longer than 5`},
 		{"number", `exec sed -u s/b/secret/`, "integer", "int32", "no whole number of 32 bits"},
@@ -268,10 +268,10 @@ func TestProgramDigits(t *testing.T) {
 func TestProgramEnd(t *testing.T) {
 	for _, test := range []struct{ script, err string }{
 		{upper, ""},
-		{`read -r line; echo "$line"; cat >/dev/null; exit 7`, "exit status 7"},
-		{`read -r line; echo "$line"; cat >/dev/null; echo more`, "answered more than it was asked"},
-		{`read -r line; echo "$line"; exec sleep 1000`, "did not end within 20ms"},
-		{`read -r line; echo "$line"; ` + holdsOutput + `exec cat >/dev/null`, "did not end within 20ms"},
+		{`read -r q; echo "$line"; cat >/dev/null; exit 7`, "exit status 7"},
+		{`read -r q; echo "$line"; cat >/dev/null; echo more`, "answered more than it was asked"},
+		{`read -r q; echo "$line"; exec sleep 1000`, "did not end within 20ms"},
+		{`read -r q; echo "$line"; ` + holdsOutput + `exec cat >/dev/null`, "did not end within 20ms"},
 	} {
 		m, programs := programmed(t.Context(), t, column(t, "text", "string"), test.script)
 		programs.SetTimes(time.Minute, time.Minute)
@@ -302,7 +302,7 @@ func TestProgramCancelled(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
-	m, programs := programmed(ctx, t, column(t, "text", "string"), "read -r line; echo ready >&2; exec sleep 1000")
+	m, programs := programmed(ctx, t, column(t, "text", "string"), "read -r q; echo ready >&2; exec sleep 1000")
 	programs.Stderr = writer(func([]byte) { cancel(gone) })
 	var dst source.Batch
 	if err := m.Mask(&dst, batchOf(source.Text, "a")); !errors.Is(err, gone) {

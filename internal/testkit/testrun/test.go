@@ -13,7 +13,7 @@ import (
 
 // longest are the packages whose tests take longest. They begin first: none of these should be left for the end, when
 // nothing runs beside it.
-var longest = []string{program, "./workers", "./fileservice/transfer", "./fusefs", "./export", "./wal"}
+var longest = []string{program, "./workers", "./export", "./fileservice/transfer", "./fusefs", "./wal"}
 
 // program is the command line, which comes first of all.
 const program = "./cmd/culvert"
@@ -25,19 +25,26 @@ const parallel = "-parallel=6"
 // since packages wait for servers, disks and time limits.
 func packagesAtOnce() string { return fmt.Sprint("-p=", runtime.NumCPU()+2) }
 
-// test runs the tests of some packages, or of all, plainly and with the race detector.
+// unneeded leaves out what tests do not need: the tables for debuggers, which are a quarter of the work of the linker,
+// and vet, which is a part of ./dev lint.
+var unneeded = []string{"-vet=off", "-ldflags=-w"}
+
+// test runs the tests of some packages, plainly and with the race detector. Without packages, it runs the tests of all,
+// and with the race detector those whose turn it is today.
 func test(ctx context.Context, r *report, packages []string) error {
 	r.environment = append(r.environment, "CULVERT_TEST_ALL=1")
 	all := len(packages) == 0
 	plain, race := packages, packages
 	if all {
 		plain = append(slices.Clone(longest), "./...")
-		var err error
-		if race, err = concurrentPackages("."); err != nil {
+		concurrent, err := concurrentPackages(".")
+		if err != nil {
 			return err
 		}
+		race = turnOf(concurrent, today()%raceTurns)
 	}
-	passes := []pass{{name: "plain", dir: ".", flags: []string{parallel, packagesAtOnce()}, packages: plain}}
+	flags := append(slices.Clone(unneeded), parallel, packagesAtOnce())
+	passes := []pass{{name: "plain", dir: ".", flags: flags, packages: plain}}
 	if all {
 		passes = append(passes,
 			pass{name: "without unsafe", dir: ".", flags: []string{"-tags=purego"}, packages: []string{"./bytebuf"}},
@@ -48,9 +55,9 @@ func test(ctx context.Context, r *report, packages []string) error {
 			pass{name: "bench", dir: "bench", packages: []string{"./..."}},
 		)
 	}
-	flags := append(raceFlags(), parallel, packagesAtOnce(), "-shuffle=on")
+	flags = append(raceFlags(), parallel, packagesAtOnce(), "-shuffle=on")
 	if all {
-		flags = append(flags, "-skip", testsOfValues()+"|^TestCoordinatorIsKilled$") // slices of their own
+		flags = append(flags, "-skip", slicesOfTheirOwn())
 	}
 	passes = append(passes, pass{name: "race", dir: ".", flags: flags, packages: race, env: raceEnvironment})
 	for _, p := range passes {

@@ -30,7 +30,7 @@ func New(a *command.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		e := &examination{Report: r, db: db, now: time.Now, patience: patience}
+		e := &examination{Report: r, db: db, now: time.Now, limit: limit}
 		return db.Explain(e.run(ctx, names))
 	})
 	from.Add(cmd)
@@ -44,13 +44,17 @@ const (
 	mostLocked = 3
 )
 
+func limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, patience, errLocked)
+}
+
 // examination looks at one database.
 type examination struct {
 	*Report
 	db       database.Database
 	src      source.Source
 	now      func() time.Time
-	patience time.Duration
+	limit    func(context.Context) (context.Context, context.CancelFunc) // of the reading of a table
 	locked   []string
 }
 
@@ -131,7 +135,7 @@ var errLocked = errors.New("the table is locked")
 
 // table does what an export does until the first row.
 func (e *examination) table(ctx context.Context, name string) (err error) {
-	bounded, cancel := context.WithTimeoutCause(ctx, e.patience, errLocked)
+	bounded, cancel := e.limit(ctx)
 	defer cancel()
 	if err = readOne(bounded, e.src, name); err == nil || ctx.Err() != nil || context.Cause(bounded) != errLocked {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,16 +19,39 @@ import (
 )
 
 // examine returns the texts of the checks that are not ok, by their names, and the exit code. The clock of this machine
-// is ahead by a time.
-func examine(t *testing.T, address string, ahead time.Duration) (map[string]string, int) {
+// is ahead by a time. If a function says that somebody waits for a lock, it is called while a table is read, and the
+// time for that is over when it returns true.
+func examine(t *testing.T, address string, ahead time.Duration, waits ...func() (bool, error)) (
+	map[string]string, int,
+) {
 	t.Helper()
 	db, err := database.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const short = 100 * time.Millisecond
+	limit := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancelCause(ctx)
+		var watching sync.WaitGroup
+		for _, waits := range waits {
+			watching.Go(func() {
+				for ctx.Err() == nil {
+					is, err := waits()
+					if err != nil {
+						t.Error(err)
+					}
+					if is || err != nil {
+						cancel(errLocked)
+					}
+				}
+			})
+		}
+		return ctx, func() {
+			cancel(nil)
+			watching.Wait()
+		}
+	}
 	e := &examination{
-		Report: &Report{}, db: db, patience: short, now: func() time.Time { return time.Now().Add(ahead) },
+		Report: &Report{}, db: db, limit: limit, now: func() time.Time { return time.Now().Add(ahead) },
 	}
 	err = e.run(t.Context(), nil)
 	found := map[string]string{}
@@ -77,7 +101,11 @@ func TestPostgres(t *testing.T) {
 	if err := other.Exec(t.Context(), "BEGIN; LOCK TABLE u").Close(); err != nil {
 		t.Fatal(err)
 	}
-	found, code = examine(t, "postgres:"+db.ConnString(), 0)
+	found, code = examine(t, "postgres:"+db.ConnString(), 0, func() (bool, error) {
+		waiting := other.ExecParams(t.Context(), "SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database "+
+			"WHERE d.datname = current_database() AND NOT l.granted", nil, nil, nil, nil).Read()
+		return len(waiting.Rows) > 0, waiting.Err
+	})
 	expect(t, found, "locks warning: an export would wait, since others have locked or wait to change: public.u",
 		"schema warning: not checked")
 	if code != command.ExitDone {
@@ -129,7 +157,11 @@ func TestMySQL(t *testing.T) {
 	if _, err := other.ExecContext(t.Context(), "LOCK TABLES u WRITE"); err != nil {
 		t.Fatal(err)
 	}
-	found, code = examine(t, db.URL(), 0)
+	found, code = examine(t, db.URL(), 0, func() (waiting bool, err error) {
+		err = other.QueryRowContext(t.Context(), "SELECT count(*) > 0 FROM information_schema.processlist "+
+			"WHERE db = ? AND state LIKE 'Waiting for table%lock'", db.Name).Scan(&waiting)
+		return waiting, err
+	})
 	expect(t, found, "locks warning: an export would wait, since others have locked or wait to change: u",
 		"schema warning: not checked")
 	if code != command.ExitDone {
