@@ -19,9 +19,9 @@ var uninstrumented = []string{
 	"github.com/klauspost/compress/huff0", "github.com/zeebo/xxh3", "culvert/internal/compress/internal/zstdenc",
 }
 
-// raceFlags are those of go build for the race detector. What vet has to say of the files, the plain pass says.
+// raceFlags are those of go test for the race detector.
 func raceFlags() []string {
-	flags := []string{"-race", "-vet=off"}
+	flags := append(slices.Clone(unneeded), "-race")
 	for _, pattern := range uninstrumented {
 		flags = append(flags, "-gcflags="+pattern+"=-race=false")
 	}
@@ -67,6 +67,23 @@ var valueTests = map[string][]string{
 		"Strangers",
 	},
 }
+
+// raceTurns is the number of parts of the packages in which something runs at the same time. ./dev test takes one of
+// them under the race detector, another each day, and each is a slice of the long forms.
+const raceTurns = 3
+
+// turnUnderRace returns the packages of a turn, from 0 on: every third of them, since the first take longest.
+func turnUnderRace(turn int) (packages []string, err error) {
+	concurrent, err := concurrentPackages(".")
+	for i := turn; i < len(concurrent); i += raceTurns {
+		packages = append(packages, concurrent[i])
+	}
+	return packages, err
+}
+
+// laterUnderRace returns a regular expression for tests that ./dev test leaves out of the pass with the race detector:
+// those that slices have.
+func laterUnderRace() string { return testsOfValues() + "|" + laterTests }
 
 // testsOfValues returns a regular expression for all names of [valueTests].
 func testsOfValues() string {

@@ -20,6 +20,7 @@ type slice struct {
 	tests    string // a regular expression for -run
 	system   string // GOOS/GOARCH, if it is a build for another system in place of tests
 	race     bool   // the usual forms, under the race detector
+	turn     int    // from 1 on, of the packages that take turns under the race detector, if packages is empty
 }
 
 // soakSlices are all long forms.
@@ -50,7 +51,10 @@ var soakSlices = []slice{
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
-	{name: "memory", packages: []string{"./cmd/culvert"}, tests: "^Test(Export|Load)Memory$"},
+	{
+		name: "memory", packages: []string{"./cmd/culvert"},
+		tests: "^Test(Export|Load)Memory$|^Test(Load)?MemoryOfLargeRows",
+	},
 	{name: "schedules", packages: []string{"./workers"}, tests: "^TestSoak$"},
 	{name: "coordinators", packages: []string{"./workers"}, tests: "^TestCoordinatorIsKilled$"},
 	{name: "coordinators-race", packages: []string{"./workers"}, tests: "^TestCoordinatorIsKilled$", race: true},
@@ -64,6 +68,9 @@ var soakSlices = []slice{
 	{name: "darwin-arm64", system: "darwin/arm64"},
 	{name: "release", module: "tools/release", packages: []string{"."}, tests: "."},
 	{name: "module", module: "tools", packages: []string{"./modulepath"}, tests: "."},
+	{name: "race-1", tests: ".", race: true, turn: 1},
+	{name: "race-2", tests: ".", race: true, turn: 2},
+	{name: "race-3", tests: ".", race: true, turn: 3},
 }
 
 // soak runs slices of the long forms of tests: those that are named, all, or the one whose turn it is today. So each
@@ -79,8 +86,7 @@ func soak(ctx context.Context, r *report, names []string) error {
 		case name == "all":
 			chosen = append(chosen, soakSlices...)
 		case name == "today":
-			day := int(time.Now().Unix() / (24 * 60 * 60))
-			chosen = append(chosen, soakSlices[day%len(soakSlices)])
+			chosen = append(chosen, soakSlices[today()%len(soakSlices)])
 		default:
 			i := slices.IndexFunc(soakSlices, func(s slice) bool { return s.name == name })
 			if i < 0 {
@@ -96,12 +102,21 @@ func soak(ctx context.Context, r *report, names []string) error {
 			}
 			continue
 		}
+		if s.turn > 0 {
+			var err error
+			if s.packages, err = turnUnderRace(s.turn - 1); err != nil {
+				return err
+			}
+		}
 		p := pass{
 			name: "soak " + s.name, dir: cmp.Or(s.module, "."), packages: s.packages,
 			flags: []string{parallel, "-run", s.tests}, env: []string{"CULVERT_TEST_SOAK=1"},
 		}
 		if s.race {
 			p.flags, p.env = append(raceFlags(), p.flags...), raceEnvironment
+		}
+		if s.turn > 0 {
+			p.flags = append(p.flags, "-skip", laterUnderRace())
 		}
 		_, _ = fmt.Fprintf(os.Stdout, "\nto repeat this: ./dev soak %s\n", s.name)
 		if err := r.goTest(ctx, p); err != nil || ctx.Err() != nil {
@@ -129,6 +144,9 @@ func (r *report) build(ctx context.Context, s slice) error {
 	}
 	return nil
 }
+
+// today is the number of a day, from which the tests that take turns are chosen.
+func today() int { return int(time.Now().Unix() / (24 * 60 * 60)) }
 
 func soakNames() (names []string) {
 	for _, s := range soakSlices {

@@ -29,6 +29,10 @@ func packagesAtOnce() string { return fmt.Sprint("-p=", runtime.NumCPU()+2) }
 // and vet, which is a part of ./dev lint.
 var unneeded = []string{"-vet=off", "-ldflags=-w"}
 
+// laterTests are tests that take long and that few changes can break, under the race detector or not. Slices of the
+// long forms have them: coordinators, log-mutants and memory.
+const laterTests = "^Test(CoordinatorIsKilled|Mutants|LoadMemory|LoadMemoryOfLargeRows|MemoryOfLargeRowsOfSQLite)$"
+
 // test runs the tests of some packages, plainly and with the race detector. Without packages, it runs the tests of all,
 // and with the race detector those whose turn it is today.
 func test(ctx context.Context, r *report, packages []string) error {
@@ -37,13 +41,15 @@ func test(ctx context.Context, r *report, packages []string) error {
 	plain, race := packages, packages
 	if all {
 		plain = append(slices.Clone(longest), "./...")
-		concurrent, err := concurrentPackages(".")
-		if err != nil {
+		var err error
+		if race, err = turnUnderRace(today() % raceTurns); err != nil {
 			return err
 		}
-		race = turnOf(concurrent, today()%raceTurns)
 	}
 	flags := append(slices.Clone(unneeded), parallel, packagesAtOnce())
+	if all {
+		flags = append(flags, "-skip", laterTests)
+	}
 	passes := []pass{{name: "plain", dir: ".", flags: flags, packages: plain}}
 	if all {
 		passes = append(passes,
@@ -57,7 +63,7 @@ func test(ctx context.Context, r *report, packages []string) error {
 	}
 	flags = append(raceFlags(), parallel, packagesAtOnce(), "-shuffle=on")
 	if all {
-		flags = append(flags, "-skip", slicesOfTheirOwn())
+		flags = append(flags, "-skip", laterUnderRace())
 	}
 	passes = append(passes, pass{name: "race", dir: ".", flags: flags, packages: race, env: raceEnvironment})
 	for _, p := range passes {

@@ -111,19 +111,9 @@ func TestLongForms(t *testing.T) {
 	skipped := regexp.MustCompile(testsOfValues())
 	found := map[string][]string{}
 	for _, dir := range packages {
-		files, err := filepath.Glob(filepath.Join(root, dir, "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, file := range files {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
-				if name := string(m[1]); skipped.MatchString(name) {
-					found[dir] = append(found[dir], strings.TrimPrefix(name, "Test"))
-				}
+		for _, name := range testsIn(t, dir) {
+			if skipped.MatchString(name) {
+				found[dir] = append(found[dir], strings.TrimPrefix(name, "Test"))
 			}
 		}
 		slices.Sort(found[dir])
@@ -131,6 +121,46 @@ func TestLongForms(t *testing.T) {
 			t.Errorf("in %s the tests %q are skipped, want %q", dir, found[dir], valueTests[dir])
 		}
 	}
+}
+
+// TestLaterTests: what ./dev test leaves to slices is there, and a slice has it.
+func TestLaterTests(t *testing.T) {
+	later := regexp.MustCompile(laterTests)
+	var found []string
+	for _, s := range soakSlices {
+		tests := regexp.MustCompile(s.tests)
+		for _, dir := range s.packages {
+			for _, name := range testsIn(t, dir) {
+				if later.MatchString(name) && tests.MatchString(name) && !s.race {
+					found = append(found, strings.TrimPrefix(name, "Test"))
+				}
+			}
+		}
+	}
+	slices.Sort(found)
+	want := slices.Sorted(slices.Values(strings.Split(strings.TrimSuffix(laterTests, ")$")[len("^Test("):], "|")))
+	if !slices.Equal(found, want) {
+		t.Errorf("slices have %q, want %q", found, want)
+	}
+}
+
+// testsIn returns the names of the tests of a package. Patterns have none.
+func testsIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../../..", dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(text, -1) {
+			names = append(names, string(m[1]))
+		}
+	}
+	return names
 }
 
 func TestRecord(t *testing.T) {

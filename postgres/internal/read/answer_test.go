@@ -185,6 +185,8 @@ func (a answers) serve(client *pgproto3.Backend) {
 			return
 		}
 		switch message := message.(type) {
+		case *pgproto3.Terminate:
+			return
 		case *pgproto3.Query:
 			sql = message.String
 			a.describe(client, sql)

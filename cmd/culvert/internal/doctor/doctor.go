@@ -51,11 +51,11 @@ func limit(ctx context.Context) (context.Context, context.CancelFunc) {
 // examination looks at one database.
 type examination struct {
 	*Report
-	db       database.Database
-	src      source.Source
-	now      func() time.Time
-	limit    func(context.Context) (context.Context, context.CancelFunc) // of the reading of a table
-	locked   []string
+	db     database.Database
+	src    source.Source
+	now    func() time.Time
+	limit  func(context.Context) (context.Context, context.CancelFunc) // of the reading of a table
+	locked []string
 }
 
 func (e *examination) run(ctx context.Context, names []string) (err error) {
