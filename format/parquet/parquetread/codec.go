@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/snappy"
 
+	"culvert/format/internal/lz4"
 	"culvert/internal/compress"
 )
 
@@ -53,7 +54,7 @@ func (c codec) ratio() int64 {
 	case zstdCodec:
 		return 64 << 10 // a block of 128 KiB takes 4 bytes
 	case lz4Codec:
-		return 256 // a length grows by 255 with each byte
+		return lz4.Ratio
 	default:
 		return 1
 	}
@@ -86,7 +87,7 @@ func (f *file) unpack(c codec, buf, packed []byte, size int) ([]byte, error) {
 		}
 		return text, nil
 	case lz4Codec:
-		if !unpackLZ4(text, packed) {
+		if !lz4.Block(text, packed) {
 			return nil, errPacked
 		}
 		return text, nil
@@ -113,54 +114,6 @@ func gunzip(text, packed []byte) error {
 		return errPacked
 	}
 	return nil
-}
-
-// unpackLZ4 fills text from a block of LZ4 (lz4/lz4, doc/lz4_Block_format.md).
-func unpackLZ4(text, packed []byte) bool {
-	length := func(n int) (int, bool) { // that goes on after its 4 bits
-		if n < 15 {
-			return n, true
-		}
-		for {
-			if len(packed) == 0 || n > len(text) {
-				return 0, false
-			}
-			b := packed[0]
-			packed = packed[1:]
-			if n += int(b); b < 255 {
-				return n, true
-			}
-		}
-	}
-	at := 0
-	for len(packed) > 0 {
-		token := packed[0]
-		packed = packed[1:]
-		n, ok := length(int(token >> 4))
-		if !ok || n > len(packed) || n > len(text)-at {
-			return false
-		}
-		copy(text[at:], packed[:n])
-		at, packed = at+n, packed[n:]
-		if len(packed) == 0 {
-			break
-		}
-		if len(packed) < 2 {
-			return false
-		}
-		back := int(packed[0]) | int(packed[1])<<8
-		packed = packed[2:]
-		n, ok = length(int(token & 15))
-		const least = 4
-		if n += least; !ok || back == 0 || back > at || n > len(text)-at {
-			return false
-		}
-		for from := at - back; n > 0; {
-			part := copy(text[at:at+n], text[from:at]) // may overlap: then it repeats
-			at, n = at+part, n-part
-		}
-	}
-	return at == len(text)
 }
 
 // frameBuffer is how much room unpack needs for a page.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io"
 	"math/bits"
+
+	"culvert/format/internal/untyped"
 )
 
 // cursor reads a leaf of a row group, entry by entry. An entry has levels, and a value if its definition level is that
@@ -178,7 +180,7 @@ func (c *cursor) levels() (def, rep int) {
 }
 
 // take appends the text of the entry's value to dst, or nothing if it has none, and goes on to the next entry.
-func (c *cursor) take(dst []byte) (_ []byte, isNull bool, why reason) {
+func (c *cursor) take(dst []byte) (_ []byte, isNull bool, why untyped.Reason) {
 	at := c.at
 	c.at++
 	if c.leaf.maxDef > 0 && c.defs[at] < uint32(c.leaf.maxDef) {
@@ -187,9 +189,9 @@ func (c *cursor) take(dst []byte) (_ []byte, isNull bool, why reason) {
 	v := c.value
 	c.value++
 	if c.leaf.physical.isInt() {
-		dst, why = c.leaf.printer.appendInt(dst, c.values.ints[v])
+		dst, why = c.leaf.printer.AppendInt(dst, c.values.ints[v])
 	} else {
-		dst, why = c.leaf.printer.appendBytes(dst, c.values.texts[v])
+		dst, why = c.leaf.printer.AppendBytes(dst, c.values.texts[v])
 	}
 	return dst, false, why
 }

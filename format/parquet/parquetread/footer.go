@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
 	"culvert/format"
+	"culvert/format/internal/untyped"
 )
 
 const (
@@ -56,7 +58,7 @@ type element struct {
 	logical    int // the number in the union, or 0
 	scale      int
 	precision  int
-	unit       int // of times
+	unit       untyped.Unit // of times
 	utc        bool
 	bits       int
 	signed     bool
@@ -198,7 +200,7 @@ func (c *compact) logicalType(e *element, id int, kind byte) bool {
 			e.utc = kind == thriftTrue
 		case isMoment && field == 2 && kind == thriftStruct:
 			c.structure(func(unit int, _ byte) bool {
-				e.unit = unit
+				e.unit = untyped.Unit(min(max(unit, 0), math.MaxUint8)) // others are refused
 				return false
 			})
 		case id == logicalInteger && field == 1 && kind == thriftByte:

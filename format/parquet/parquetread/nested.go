@@ -1,10 +1,7 @@
 package parquetread
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
-
+	"culvert/format/internal/untyped"
 	"culvert/source"
 )
 
@@ -13,15 +10,15 @@ type assembler struct {
 	cursors []cursor
 	first   int // the number of the first leaf
 	most    int // bytes of text
-	text    []byte
-	scratch []byte
-	err     error
-	why     reason
+	untyped.Nested
+	err error
+	why untyped.Reason
 }
 
 // addNested adds the next value of a column that is nested.
 func (r *rows) addNested(b *source.Batch, f *field) error {
-	a := &assembler{cursors: f.cursors, first: f.of.leaves[0].index, text: f.text[:0], most: r.f.largest}
+	a := &assembler{cursors: f.cursors, first: f.of.leaves[0].index, most: r.f.largest}
+	a.Text = f.text[:0]
 	if !a.more(f.of.node) {
 		a.fail(errFew)
 	}
@@ -44,9 +41,9 @@ func (r *rows) addNested(b *source.Batch, f *field) error {
 	case isNull:
 		b.AppendNull()
 	default:
-		b.Append(f.kind, a.text)
+		b.Append(f.kind, a.Text)
 	}
-	if f.text = a.text; cap(f.text) > source.BatchSize {
+	if f.text = a.Text; cap(f.text) > source.BatchSize {
 		f.text = nil
 	}
 	return nil
@@ -101,17 +98,19 @@ func (a *assembler) single(n *node, list bool) (isNull bool) {
 	case mapShape:
 		a.object(n.nodes[0])
 	default:
-		a.text = append(a.text, '{')
+		a.Text = append(a.Text, '{')
 		for i, child := range n.nodes {
 			if i > 0 {
-				a.text = append(a.text, ',')
+				a.Text = append(a.Text, ',')
 			}
-			a.key([]byte(child.name))
+			begin := len(a.Text)
+			a.Text = append(a.Text, child.name...)
+			a.EndKey(begin)
 			if a.value(child, false) {
-				a.text = append(a.text, "null"...)
+				a.Text = append(a.Text, "null"...)
 			}
 		}
-		a.text = append(a.text, '}')
+		a.Text = append(a.Text, '}')
 	}
 	return false
 }
@@ -143,7 +142,7 @@ func (a *assembler) each(n *node, use func()) {
 	}
 	for {
 		use()
-		if len(a.text) > a.most {
+		if len(a.Text) > a.most {
 			a.why = "it is too large"
 		}
 		if !a.more(n) {
@@ -152,7 +151,7 @@ func (a *assembler) each(n *node, use func()) {
 		if _, rep := a.cursor(n).levels(); rep != n.depth {
 			return
 		}
-		a.text = append(a.text, ',')
+		a.Text = append(a.Text, ',')
 	}
 }
 
@@ -162,45 +161,26 @@ func (a *assembler) array(n, item *node, list bool) {
 	if list {
 		begin, end = '{', '}'
 	}
-	a.text = append(a.text, begin)
+	a.Text = append(a.Text, begin)
 	a.each(n, func() {
 		switch {
 		case list:
 			a.item(item)
 		case a.single(item, false):
-			a.text = append(a.text, "null"...)
+			a.Text = append(a.Text, "null"...)
 		}
 	})
-	a.text = append(a.text, end)
+	a.Text = append(a.Text, end)
 }
 
 // item appends an element of an array of PostgreSQL.
 func (a *assembler) item(n *node) {
-	begin := len(a.text)
+	begin := len(a.Text)
 	if a.plain(n) {
-		a.text = append(a.text, "NULL"...)
+		a.Text = append(a.Text, "NULL"...)
 		return
 	}
-	text := a.text[begin:]
-	if n.leaf.printer.kind() == source.Bytes {
-		a.scratch = append(a.scratch[:0], text...)
-		a.text = append(a.text[:begin], `"\\x`...)
-		a.text = append(appendHex(a.text, a.scratch), '"')
-		return
-	}
-	if len(text) > 0 && !strings.ContainsAny(string(text), "{}\",\\ \t\n\r\v\f") &&
-		!strings.EqualFold(string(text), "null") {
-		return
-	}
-	a.scratch = append(a.scratch[:0], text...)
-	a.text = append(a.text[:begin], '"')
-	for _, c := range a.scratch {
-		if c == '"' || c == '\\' {
-			a.text = append(a.text, '\\')
-		}
-		a.text = append(a.text, c)
-	}
-	a.text = append(a.text, '"')
+	a.EndItem(begin, n.leaf.printer.Kind())
 }
 
 // plain appends the text of a leaf as it is, and reports whether it is NULL.
@@ -209,8 +189,8 @@ func (a *assembler) plain(n *node) (isNull bool) {
 		a.fail(errFew)
 		return true
 	}
-	var why reason
-	a.text, isNull, why = a.cursor(n).take(a.text)
+	var why untyped.Reason
+	a.Text, isNull, why = a.cursor(n).take(a.Text)
 	if why != "" {
 		a.why = why
 	}
@@ -219,78 +199,28 @@ func (a *assembler) plain(n *node) (isNull bool) {
 
 // object appends the entries of a map.
 func (a *assembler) object(n *node) {
-	a.text = append(a.text, '{')
+	a.Text = append(a.Text, '{')
 	a.each(n, func() {
-		begin := len(a.text)
+		begin := len(a.Text)
 		if a.plain(n.nodes[0]) {
 			a.why = "a key of the map is NULL"
 		}
-		a.scratch = append(a.scratch[:0], a.text[begin:]...)
-		a.text = a.text[:begin]
-		a.key(a.scratch)
+		a.EndKey(begin)
 		if a.value(n.nodes[1], false) {
-			a.text = append(a.text, "null"...)
+			a.Text = append(a.Text, "null"...)
 		}
 	})
-	a.text = append(a.text, '}')
+	a.Text = append(a.Text, '}')
 }
 
-func (a *assembler) key(name []byte) {
-	a.string(name)
-	a.text = append(a.text, ':')
-}
-
-// string appends a string of JSON.
-func (a *assembler) string(text []byte) {
-	a.text = append(a.text, '"')
-	for _, c := range text {
-		switch {
-		case c == '"' || c == '\\':
-			a.text = append(a.text, '\\', c)
-		case c < ' ':
-			a.text = fmt.Appendf(a.text, `\u%04x`, c)
-		default:
-			a.text = append(a.text, c)
-		}
-	}
-	a.text = append(a.text, '"')
-}
-
-// leaf appends a value of JSON. What JSON has no type for is a string.
+// leaf appends a value of JSON.
 func (a *assembler) leaf(n *node) {
-	begin := len(a.text)
+	begin := len(a.Text)
 	if a.plain(n) {
 		a.fail(errLevels)
 		return
 	}
-	text := a.text[begin:]
-	p := &n.leaf.printer
-	switch p.kind() {
-	case source.Bool:
-		word := "false"
-		if string(text) == "t" {
-			word = "true"
-		}
-		a.text = append(a.text[:begin], word...)
-		return
-	case source.Number:
-		if last := len(text) - 1; last >= 0 && '0' <= text[last] && text[last] <= '9' {
-			return
-		}
-	case source.JSON:
-		if json.Valid(text) {
-			return
-		}
-		a.why = "it is not JSON"
-		return
-	case source.Bytes:
-		a.scratch = append(a.scratch[:0], text...)
-		a.text = append(a.text[:begin], `"\\x`...)
-		a.text = append(appendHex(a.text, a.scratch), '"')
-		return
-	default:
+	if why := a.EndJSON(begin, n.leaf.printer.Kind()); why != "" {
+		a.why = why
 	}
-	a.scratch = append(a.scratch[:0], text...)
-	a.text = a.text[:begin]
-	a.string(a.scratch)
 }

@@ -1,7 +1,6 @@
 package parquetread
 
 import (
-	"encoding/hex"
 	"fmt"
 	"io"
 	"runtime"
@@ -49,5 +48,3 @@ func (f *file) Columns() []source.Column { return f.described }
 
 // Groups implements [format.ColumnFile].
 func (f *file) Groups() []format.RowGroup { return f.summaries }
-
-func appendHex(dst, data []byte) []byte { return hex.AppendEncode(dst, data) }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"culvert/format"
+	"culvert/format/internal/untyped"
 	"culvert/internal/testkit"
 	"culvert/source"
 )
@@ -192,10 +193,10 @@ func TestUnfit(t *testing.T) {
 		{element{physical: int32s, logical: logicalDate}, 2932897, ""},
 		{element{physical: int32s, logical: logicalDate}, -719162, "0001-01-01"},
 		{element{physical: int32s, logical: logicalDate}, -719163, ""},
-		{element{physical: int64s, logical: logicalTime, unit: micros}, 86399999999, "23:59:59.999999"},
-		{element{physical: int64s, logical: logicalTime, unit: micros}, 86400000000, ""},
+		{element{physical: int64s, logical: logicalTime, unit: untyped.Micros}, 86399999999, "23:59:59.999999"},
+		{element{physical: int64s, logical: logicalTime, unit: untyped.Micros}, 86400000000, ""},
 		{
-			element{physical: int64s, logical: logicalTimestamp, unit: nanos, utc: true},
+			element{physical: int64s, logical: logicalTimestamp, unit: untyped.Nanos, utc: true},
 			-1,
 			"1969-12-31 23:59:59.999999999+00",
 		},
@@ -212,7 +213,7 @@ func TestUnfit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, why := p.appendInt(nil, test.v)
+		got, why := p.AppendInt(nil, test.v)
 		if (why == "") != (test.want != "") || why == "" && string(got) != test.want {
 			t.Errorf("%+v: %q, %q, want %q", test.element, got, why, test.want)
 		}

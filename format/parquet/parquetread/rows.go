@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"culvert/format"
+	"culvert/format/internal/untyped"
 	"culvert/source"
 )
 
@@ -63,7 +64,7 @@ func kindOf(c *column) source.Kind {
 	case c.nested:
 		return source.JSON
 	default:
-		return c.leaves[0].printer.kind()
+		return c.leaves[0].printer.Kind()
 	}
 }
 
@@ -153,6 +154,6 @@ func (r *rows) add(b *source.Batch, f *field) error {
 }
 
 // unfit is the error of a value that has no text.
-func (r *rows) unfit(f *field, why reason) error {
+func (r *rows) unfit(f *field, why untyped.Reason) error {
 	return &format.RowError{Row: r.group.first + r.row + 1, Column: f.of.name, Reason: string(why)}
 }

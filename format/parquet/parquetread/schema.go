@@ -179,7 +179,7 @@ func (n *node) item() *node {
 func (c *column) describe() (source.Type, string) {
 	n := c.node
 	if !c.nested {
-		return n.leaf.printer.logical, n.leaf.printer.name
+		return n.leaf.printer.Logical, n.leaf.printer.name
 	}
 	var item *node
 	switch {
@@ -188,9 +188,9 @@ func (c *column) describe() (source.Type, string) {
 	case n.shape == listShape && n.repetition != repeated:
 		item = n.nodes[0].item()
 	}
-	if item != nil && item.leaf != nil && item.leaf.printer.logical.Class != source.UnknownClass {
+	if item != nil && item.leaf != nil && item.leaf.printer.Logical.Class != source.UnknownClass {
 		c.list = true
-		logical := item.leaf.printer.logical
+		logical := item.leaf.printer.Logical
 		logical.List = true
 		return logical, "LIST of " + item.leaf.printer.name
 	}

@@ -3,6 +3,7 @@ package parquetread
 import (
 	"fmt"
 
+	"culvert/format/internal/untyped"
 	"culvert/source"
 )
 
@@ -62,58 +63,20 @@ const (
 	logicalVariant   = 16
 )
 
-// The numbers of the union TimeUnit.
-const (
-	millis = 1
-	micros = 2
-	nanos  = 3
-)
-
-// perSecond are the units of a second, and secondDigits the digits after one.
-var (
-	perSecond    = [...]int64{millis: 1e3, micros: 1e6, nanos: 1e9}
-	secondDigits = [...]int{millis: 3, micros: 6, nanos: 9}
-	unitNames    = [...]string{millis: "MILLIS", micros: "MICROS", nanos: "NANOS"}
-)
-
-// form is how the text of a value is made.
-type form uint8
-
-const (
-	boolForm form = iota
-	intForm
-	unsignedForm // of 64 bits
-	float16Form
-	float32Form
-	float64Form
-	decimalForm
-	dateForm
-	timeForm
-	momentForm // a timestamp or an instant
-	int96Form
-	intervalForm
-	uuidForm
-	textForm
-	bytesForm
-	jsonForm
-)
+// unitNames are those of the union TimeUnit, whose numbers are those of package untyped.
+var unitNames = [...]string{untyped.Millis: "MILLIS", untyped.Micros: "MICROS", untyped.Nanos: "NANOS"}
 
 // printer makes the text of the values of a leaf.
 type printer struct {
-	form    form
-	logical source.Type
-	name    string // what the file calls the type
-	unit    int    // of times
-	low     int64  // the bounds of integers, if they are not those of how they are stored
-	high    int64
+	untyped.Printer
+	name string // what the file calls the type
 }
 
 const (
-	mostDigits     = 1000 // of decimals, as many as numeric(p,s) of PostgreSQL
-	largestDecimal = 512  // bytes
-	intervalSize   = 12
-	uuidSize       = 16
-	int96Size      = 12
+	mostDigits   = 1000 // of decimals, as many as numeric(p,s) of PostgreSQL
+	intervalSize = 12
+	uuidSize     = 16
+	int96Size    = 12
 )
 
 // sizeOf returns the bytes of a fixed value, or 0.
@@ -150,28 +113,28 @@ func printerOf(e *element) (printer, error) {
 	case logicalDecimal:
 		err = p.setDecimal(e)
 	case logicalDate:
-		p.form, p.logical, p.name = dateForm, source.Type{Class: source.DateClass}, "DATE"
+		p.Form, p.Logical, p.name = untyped.Date, source.Type{Class: source.DateClass}, "DATE"
 		err = e.mustBe(int32s)
 	case logicalTime:
 		err = p.setTime(e)
 	case logicalTimestamp:
 		err = p.setTimestamp(e)
 	case logicalString, logicalEnum:
-		p.form, p.logical, p.name = textForm, source.Type{Class: source.StringClass}, "STRING"
+		p.Form, p.Logical, p.name = untyped.Text, source.Type{Class: source.StringClass}, "STRING"
 		err = e.mustBe(byteArrays)
 	case logicalJSON:
-		p.form, p.logical, p.name = jsonForm, source.Type{Class: source.JSONClass}, "JSON"
+		p.Form, p.Logical, p.name = untyped.JSON, source.Type{Class: source.JSONClass}, "JSON"
 		err = e.mustBe(byteArrays)
 	case logicalUUID:
-		p.form, p.logical, p.name = uuidForm, source.Type{Class: source.UUIDClass}, "UUID"
+		p.Form, p.Logical, p.name = untyped.UUID, source.Type{Class: source.UUIDClass}, "UUID"
 		err = e.mustBeFixed(uuidSize)
 	case logicalFloat16:
-		p.form, p.logical, p.name = float16Form, source.Type{Class: source.FloatClass, Bits: 32}, "FLOAT16"
+		p.Form, p.Logical, p.name = untyped.Float16, source.Type{Class: source.FloatClass, Bits: 32}, "FLOAT16"
 		err = e.mustBeFixed(2)
 	case logicalNull:
-		p.logical = source.Type{}
+		p.Logical = source.Type{}
 	case logicalInterval:
-		p.form, p.logical, p.name = intervalForm, source.Type{Class: source.IntervalClass}, "INTERVAL"
+		p.Form, p.Logical, p.name = untyped.Interval, source.Type{Class: source.IntervalClass}, "INTERVAL"
 		err = e.mustBeFixed(intervalSize)
 	}
 	return p, err
@@ -195,9 +158,9 @@ func (e *element) convert() {
 	case convertedDate:
 		e.logical = logicalDate
 	case convertedTimeMillis, convertedTimeMicros:
-		e.logical, e.unit, e.utc = logicalTime, millis+c-convertedTimeMillis, true
+		e.logical, e.unit, e.utc = logicalTime, untyped.Millis+untyped.Unit(c-convertedTimeMillis), true
 	case convertedTimestampMillis, convertedTimestampMicros:
-		e.logical, e.unit, e.utc = logicalTimestamp, millis+c-convertedTimestampMillis, true
+		e.logical, e.unit, e.utc = logicalTimestamp, untyped.Millis+untyped.Unit(c-convertedTimestampMillis), true
 	case convertedJSON:
 		e.logical = logicalJSON
 	case convertedInterval:
@@ -227,25 +190,23 @@ func (e *element) mustBeFixed(size int) error {
 
 // plainPrinter is that of values without an annotation.
 func plainPrinter(p physical) printer {
-	name := physicalNames[p]
+	form, logical := untyped.Bytes, source.Type{Class: source.BytesClass}
 	switch p {
 	case booleans:
-		return printer{form: boolForm, name: name, logical: source.Type{Class: source.BoolClass}}
+		form, logical = untyped.Bool, source.Type{Class: source.BoolClass}
 	case int32s:
-		return printer{form: intForm, name: name, logical: source.Type{Class: source.IntClass, Bits: 32}}
+		form, logical = untyped.Int, source.Type{Class: source.IntClass, Bits: 32}
 	case int64s:
-		return printer{form: intForm, name: name, logical: source.Type{Class: source.IntClass, Bits: 64}}
+		form, logical = untyped.Int, source.Type{Class: source.IntClass, Bits: 64}
 	case int96s:
-		return printer{form: int96Form, name: name, logical: source.Type{
-			Class: source.TimestampClass, Precision: secondDigits[nanos],
-		}}
+		form, logical = untyped.Int96, source.Type{Class: source.TimestampClass, Precision: untyped.Nanos.Digits()}
 	case floats:
-		return printer{form: float32Form, name: name, logical: source.Type{Class: source.FloatClass, Bits: 32}}
+		form, logical = untyped.Float32, source.Type{Class: source.FloatClass, Bits: 32}
 	case doubles:
-		return printer{form: float64Form, name: name, logical: source.Type{Class: source.FloatClass, Bits: 64}}
+		form, logical = untyped.Float64, source.Type{Class: source.FloatClass, Bits: 64}
 	default:
-		return printer{form: bytesForm, name: name, logical: source.Type{Class: source.BytesClass}}
 	}
+	return printer{untyped.Printer{Form: form, Logical: logical}, physicalNames[p]}
 }
 
 // setInteger sets the type of integers: the next larger one if they have no sign.
@@ -266,16 +227,16 @@ func (p *printer) setInteger(e *element) error {
 	p.name = fmt.Sprintf("%s_%d", sign, e.bits)
 	switch {
 	case e.signed:
-		p.logical.Bits = max(16, e.bits)
+		p.Logical.Bits = max(16, e.bits)
 		if e.bits < 32 {
-			p.low, p.high = -1<<(e.bits-1), 1<<(e.bits-1)-1
+			p.Low, p.High = -1<<(e.bits-1), 1<<(e.bits-1)-1
 		}
 	case e.bits == 64:
 		const digits = 20
-		p.form, p.logical = unsignedForm, source.Type{Class: source.DecimalClass, Precision: digits}
+		p.Form, p.Logical = untyped.Unsigned, source.Type{Class: source.DecimalClass, Precision: digits}
 	default:
-		p.form, p.logical.Bits = intForm, 2*e.bits
-		p.low, p.high = 0, 1<<e.bits-1
+		p.Form, p.Logical.Bits = untyped.Int, 2*e.bits
+		p.Low, p.High = 0, 1<<e.bits-1
 	}
 	return e.mustBe(stored)
 }
@@ -285,14 +246,14 @@ func (p *printer) setDecimal(e *element) error {
 	if e.precision < 1 || e.precision > mostDigits || e.scale < 0 || e.scale > e.precision {
 		return fmt.Errorf("its type is DECIMAL(%d,%d)", e.precision, e.scale)
 	}
-	p.form = decimalForm
-	p.logical = source.Type{Class: source.DecimalClass, Precision: e.precision, Scale: e.scale}
+	p.Form = untyped.Decimal
+	p.Logical = source.Type{Class: source.DecimalClass, Precision: e.precision, Scale: e.scale}
 	p.name = fmt.Sprintf("DECIMAL(%d,%d)", e.precision, e.scale)
 	switch e.physical {
 	case int32s, int64s, byteArrays:
 		return nil
 	case fixed:
-		if e.size <= largestDecimal {
+		if e.size <= untyped.MostDecimal {
 			return nil
 		}
 	default:
@@ -302,12 +263,12 @@ func (p *printer) setDecimal(e *element) error {
 
 // setTime sets the type of times of day.
 func (p *printer) setTime(e *element) error {
-	if e.unit < millis || e.unit > nanos {
+	if e.unit < untyped.Millis || e.unit > untyped.Nanos {
 		return fmt.Errorf("its unit of time has the number %d", e.unit)
 	}
-	p.form, p.unit, p.name = timeForm, e.unit, "TIME("+unitNames[e.unit]+")"
-	p.logical = source.Type{Class: source.TimeClass, Precision: secondDigits[e.unit]}
-	if e.unit == millis {
+	p.Form, p.Unit, p.name = untyped.Time, e.unit, "TIME("+unitNames[e.unit]+")"
+	p.Logical = source.Type{Class: source.TimeClass, Precision: e.unit.Digits()}
+	if e.unit == untyped.Millis {
 		return e.mustBe(int32s)
 	}
 	return e.mustBe(int64s)
@@ -315,14 +276,17 @@ func (p *printer) setTime(e *element) error {
 
 // setTimestamp sets the type of moments, and of times in no zone.
 func (p *printer) setTimestamp(e *element) error {
-	if e.unit < millis || e.unit > nanos {
+	if e.unit < untyped.Millis || e.unit > untyped.Nanos {
 		return fmt.Errorf("its unit of time has the number %d", e.unit)
 	}
 	class, zone := source.TimestampClass, ""
 	if e.utc {
 		class, zone = source.InstantClass, ", UTC"
 	}
-	p.form, p.unit, p.name = momentForm, e.unit, "TIMESTAMP("+unitNames[e.unit]+zone+")"
-	p.logical = source.Type{Class: class, Precision: secondDigits[e.unit]}
+	p.Form, p.Unit, p.name = untyped.Moment, e.unit, "TIMESTAMP("+unitNames[e.unit]+zone+")"
+	p.Logical = source.Type{Class: class, Precision: e.unit.Digits()}
 	return e.mustBe(int64s)
 }
+
+// isInt reports whether values are read as integers, and not as bytes. The bits of numbers with a binary exponent are.
+func (p physical) isInt() bool { return p != int96s && p != byteArrays && p != fixed }
