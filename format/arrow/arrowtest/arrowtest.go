@@ -16,6 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
+	"culvert/format/arrow/arrowread"
+	"culvert/format/internal/typed/typedtest"
 	"culvert/internal/canonical"
 	"culvert/source"
 )
@@ -71,6 +73,7 @@ func Expect(tb testing.TB, data []byte, columns []source.Column, batches ...*sou
 		}
 		expectColumn(tb, records, i, c, batches)
 	}
+	typedtest.ExpectRead(tb, arrowread.Format{}, data, columns, batches)
 }
 
 func expectColumn(tb testing.TB, records []arrow.RecordBatch, column int, c source.Column, batches []*source.Batch) {

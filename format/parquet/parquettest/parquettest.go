@@ -19,7 +19,7 @@ import (
 	pq "github.com/parquet-go/parquet-go"
 	pqformat "github.com/parquet-go/parquet-go/format"
 
-	"culvert/format"
+	"culvert/format/internal/typed/typedtest"
 	"culvert/format/parquet/parquetread"
 	"culvert/internal/canonical"
 	"culvert/internal/lazyregexp"
@@ -56,53 +56,7 @@ func Expect(tb testing.TB, data []byte, columns []source.Column, batches ...*sou
 		}
 		expectColumn(tb, file, i, c, batches)
 	}
-	expectRead(tb, data, columns, batches)
-}
-
-// expectRead compares what package parquetread makes of a file with the rows that were written.
-func expectRead(tb testing.TB, data []byte, columns []source.Column, batches []*source.Batch) {
-	tb.Helper()
-	file, err := parquetread.Format{}.Open(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	all := make([]format.Field, len(columns))
-	var got source.Batch
-	var values canonical.Values
-	batch, row, number := 0, 0, 0
-	for group := range file.Groups() {
-		rows, err := file.Rows(group, all)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for {
-			err := rows.Next(&got)
-			if err == io.EOF {
-				break
-			} else if err != nil {
-				tb.Fatal(err)
-			}
-			for r := range got.Rows() {
-				for row == batches[batch].Rows() {
-					batch, row = batch+1, 0
-				}
-				for i, c := range columns {
-					kind, text := batches[batch].AnyValue(row, i)
-					readKind, read := got.AnyValue(r, i)
-					want := string(values.Text(c.Logical, text))
-					if found := string(values.Text(c.Logical, read)); found != want ||
-						(kind == source.Null) != (readKind == source.Null) {
-						tb.Fatalf("column %q (%s), row %d: read %v %.300q, want %v %.300q", c.Name, c.Logical, number,
-							readKind, found, kind, want)
-					}
-				}
-				row, number = row+1, number+1
-			}
-		}
-	}
-	if rows := file.Groups(); len(rows) > 0 && number == 0 {
-		tb.Error("there are no rows")
-	}
+	typedtest.ExpectRead(tb, parquetread.Format{}, data, columns, batches)
 }
 
 // expectColumn compares a column.

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"culvert/format"
+	"culvert/internal/canonical"
 	"culvert/source"
 )
 
@@ -180,5 +181,60 @@ func ExpectWriteErrors(tb testing.TB, f format.Format, columns []source.Column, 
 	}
 	if _, err := w.Write(block); err == nil {
 		tb.Error("a write after Close does not fail")
+	}
+}
+
+// ExpectRead compares what a reader makes of a file with the rows that were written.
+func ExpectRead(
+	tb testing.TB, f format.Columnar, data []byte, columns []source.Column, batches []*source.Batch,
+) {
+	tb.Helper()
+	file, err := f.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	all := make([]format.Field, len(columns))
+	var got source.Batch
+	var values canonical.Values
+	batch, row, number := 0, 0, 0
+	for group := range file.Groups() {
+		rows, err := file.Rows(group, all)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for {
+			err := rows.Next(&got)
+			if err == io.EOF {
+				break
+			} else if err != nil {
+				tb.Fatal(err)
+			}
+			for r := range got.Rows() {
+				for row == batches[batch].Rows() {
+					batch, row = batch+1, 0
+				}
+				for i, c := range columns {
+					kind, text := batches[batch].AnyValue(row, i)
+					readKind, read := got.AnyValue(r, i)
+					want := string(values.Text(c.Logical, text))
+					if found := string(values.Text(c.Logical, read)); found != want ||
+						(kind == source.Null) != (readKind == source.Null) {
+						tb.Fatalf("column %q (%s), row %d: read %v %.300q, want %v %.300q", c.Name, c.Logical, number,
+							readKind, found, kind, want)
+					}
+				}
+				row, number = row+1, number+1
+			}
+		}
+		if err := rows.Close(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	want := 0
+	for _, b := range batches {
+		want += b.Rows()
+	}
+	if number != want {
+		tb.Errorf("%d rows were read, want %d", number, want)
 	}
 }
