@@ -6,9 +6,9 @@ import (
 	"culvert/source"
 )
 
-// Columnar is implemented by formats whose files have columns in groups of rows, and an index at their end, such as
-// Parquet. Such a file is no text: it is read at any place, and says itself which types its values have. Package format
-// has no such format, so that nobody compiles one that is not used.
+// Columnar is implemented by formats whose files have columns in groups of rows, such as Parquet and Arrow. Such a file
+// is no text: it is read at any place, and says itself which types its values have. Package format has no such format,
+// so that nobody compiles one that is not used.
 type Columnar interface {
 	// Open reads the index of a file of size bytes, which must be decrypted. The ColumnFile reads the file until its
 	// last Rows are closed, at several places at once if several Rows are in use.
@@ -35,6 +35,6 @@ type ColumnFile interface {
 type RowGroup struct {
 	Rows   int64    `json:"rows"`
 	Bytes  int64    `json:"bytes"`      // in the file, compressed
-	Text   int64    `json:"text_bytes"` // before they were compressed
+	Text   int64    `json:"text_bytes"` // before they were compressed, or 0 if the file does not say it
 	Codecs []string `json:"codecs"`     // by which its columns are compressed
 }

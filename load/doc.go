@@ -65,8 +65,8 @@
 //
 // Reading takes what package export says of a Reader; tables in parts, and several tables at once, have a reader for
 // each loader. A file of columns has a reader for each loader too, which takes what package parquetread says, about
-// 2.3 MiB for each column of the files that most programs write. Nothing grows with the number of rows, except 40 bytes
-// for each block, so that the error of a row can say which one it is.
+// 2.3 MiB for each column of the files that most programs write, or package arrowread, a record batch. Nothing grows
+// with the number of rows, except 40 bytes for each block, so that the error of a row can say which one it is.
 //
 // # Errors
 //

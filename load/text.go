@@ -32,7 +32,7 @@ func FormatOf(name string) (format.Readable, error) {
 		return format.Dialect{Comma: '\t'}, nil
 	case ".jsonl", ".ndjson":
 		return format.JSONL{}, nil
-	case ".parquet":
+	case ".parquet", ".arrow", ".arrows", ".feather":
 		return nil, &fs.PathError{Op: "load", Path: name, Err: ErrColumnar}
 	}
 	return nil, &fs.PathError{Op: "load", Path: name, Err: errors.New("its name does not say what it is: csv or jsonl")}

@@ -102,8 +102,9 @@ func (t table) u8(id int) int {
 	return 0
 }
 
-func (t table) i16(id, otherwise int) int {
-	if b := t.bytes(id, 2); b != nil {
+// enum returns the first field, which has a small number.
+func (t table) enum(otherwise int) int {
+	if b := t.bytes(0, 2); b != nil {
 		return int(int16(binary.LittleEndian.Uint16(b)))
 	}
 	return otherwise

@@ -4,8 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 )
 
 // The numbers of the specification (Message.fbs, File.fbs).
@@ -64,7 +63,7 @@ type message struct {
 func parseMessage(metadata []byte) (m message, err error) {
 	f := newFlat(metadata)
 	t := f.root()
-	version := t.i16(0, 0)
+	version := t.enum(0)
 	m = message{kind: t.u8(1), body: t.i64(3)}
 	var is bool
 	m.header, is = t.table(2)
@@ -126,7 +125,7 @@ func (f *file) openFile() error {
 		return err
 	}
 	t := newFlat(footer).root()
-	if !t.f.bad && t.i16(0, 0) < oldestVersion {
+	if !t.f.bad && t.enum(0) < oldestVersion {
 		return errVersion
 	}
 	if err := f.parseFooter(t, end); err != nil {
@@ -169,42 +168,51 @@ func (f *file) parseFooter(t table, end int64) error {
 
 // readBlocks reads the metadata of all messages that the footer lists, several at once, since each may be far away.
 func (f *file) readBlocks() error {
-	n := len(f.dictionaries)
 	const readers = 16
-	var group errgroup.Group
+	var all sync.WaitGroup
+	var errs [readers]error
 	for first := range readers {
-		group.Go(func() error {
+		all.Go(func() {
 			var buf []byte
-			for i := first; i < n+len(f.batches); i += readers {
-				b := &block{}
-				if i < n {
-					b = &f.dictionaries[i]
-				} else {
-					b = &f.batches[i-n].block
-				}
-				b.before = n
-				var m message
-				var err error
-				if m, buf, err = f.message(b, buf); err != nil {
-					return err
-				}
-				isBatch := i >= n
-				if isBatch != (m.kind == batchHeader) || !isBatch && m.kind != dictionaryHeader {
-					return errMessage
-				}
-				if isBatch {
-					err = f.batches[i-n].describe(m.header)
-				} else {
-					err = b.describe(m.header)
-				}
-				if err != nil {
-					return err
-				}
+			for i := first; i < len(f.dictionaries)+len(f.batches) && errs[first] == nil; i += readers {
+				buf, errs[first] = f.readBlock(i, buf)
 			}
-			return nil
 		})
 	}
-	return group.Wait()
+	all.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBlock reads the metadata of a message, of which the dictionaries are the first.
+func (f *file) readBlock(i int, buf []byte) ([]byte, error) {
+	n := len(f.dictionaries)
+	if i < n {
+		b := &f.dictionaries[i]
+		b.before = n
+		m, buf, err := f.message(b, buf)
+		if err == nil && m.kind != dictionaryHeader {
+			err = errMessage
+		}
+		if err == nil {
+			err = b.describe(m.header)
+		}
+		return buf, err
+	}
+	b := &f.batches[i-n]
+	b.before = n
+	m, buf, err := f.message(&b.block, buf)
+	if err == nil && m.kind != batchHeader {
+		err = errMessage
+	}
+	if err == nil {
+		err = b.describe(m.header)
+	}
+	return buf, err
 }
 
 // describe finds what a DictionaryBatch is.

@@ -86,7 +86,7 @@ func (n *node) isLeaf() bool {
 // buildSchema makes the columns of a Schema.
 func (f *file) buildSchema(t table) error {
 	const big = 1
-	if t.i16(0, 0) == big {
+	if t.enum(0) == big {
 		return errors.New("its numbers are big-endian, which is not read; write it on another machine")
 	}
 	b := builder{}

@@ -86,7 +86,7 @@ func (n *node) setType(number int, t table) error {
 	case intType:
 		return n.setInt(t.i32(0, 0), t.u8(1) == 0)
 	case floatType:
-		return n.setFloat(t.i16(0, 0))
+		return n.setFloat(t.enum(0))
 	case decimalType:
 		return n.setDecimal(t.i32(0, 0), t.i32(1, 0), t.i32(2, 128))
 	case fixedType:
@@ -222,7 +222,7 @@ func (n *node) setTime(number int, t table) error {
 	if number == timestampType || number == intervalType {
 		usual = 0
 	}
-	unit := t.i16(0, usual)
+	unit := t.enum(usual)
 	if unit < 0 || unit >= len(unitNames) {
 		return fmt.Errorf("its unit of time has the number %d", unit)
 	}

@@ -46,7 +46,7 @@ var soakSlices = []slice{
 	},
 	{
 		name: "readers", packages: []string{
-			"./format/arrow", "./format/parquet", "./format/parquet/parquetread", "./load",
+			"./format/arrow", "./format/arrow/arrowread", "./format/parquet", "./format/parquet/parquetread", "./load",
 		},
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes)$",
 	},

@@ -9,11 +9,17 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/export"
 	"culvert/format"
+	"culvert/format/arrow/arrowread"
 	"culvert/format/parquet/parquetread"
 )
 
 // Columnar are the formats of columns that are read, by their extensions.
-var Columnar = map[string]format.Columnar{"parquet": parquetread.Format{}}
+var Columnar = map[string]format.Columnar{
+	"parquet": parquetread.Format{},
+	"arrow":   arrowread.Format{},
+	"arrows":  arrowread.Format{},
+	"feather": arrowread.Format{},
+}
 
 // ColumnarOf returns the format of a file of columns by its name, or nil if it is another file.
 func ColumnarOf(name string) format.Columnar {
@@ -36,9 +42,10 @@ func (in *Input) ColumnFile(config export.ReadConfig, f format.Columnar) (format
 	config.Packed = true
 	text, err := config.NewReaderAt(src, in.Size)
 	if errors.Is(err, export.ErrSequential) {
+		plain := command.ForShell(path.Base(strings.TrimSuffix(in.Name, ".age")))
 		return nil, command.WithHint(
 			command.Usagef("%s is armored, and columns are read at any place of a file", in.Name),
-			"decrypt it first: culvert decrypt -o FILE.parquet "+command.ForShell(in.Name))
+			"decrypt it first: culvert decrypt -o "+plain+" "+command.ForShell(in.Name))
 	}
 	if err != nil {
 		return nil, ReadError(in.Name, err)

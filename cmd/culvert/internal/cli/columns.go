@@ -58,9 +58,14 @@ func (c *columnsInspection) write(b *strings.Builder, line func(label, format st
 	}
 	line("rows", "%s in %s", ui.Count(c.Rows), ui.Several(int64(len(c.Groups)), "row group"))
 	if len(c.Groups) > 0 {
-		line("values", "%s bytes, %s compressed (%s)", ui.Count(all.Text), ui.Count(all.Bytes),
-			strings.Join(all.Codecs, ", "))
-		line("largest group", "%s rows, %s bytes", ui.Count(largest.Rows), ui.Count(largest.Text))
+		codecs := strings.Join(all.Codecs, ", ")
+		if all.Text > 0 {
+			line("values", "%s bytes, %s compressed (%s)", ui.Count(all.Text), ui.Count(all.Bytes), codecs)
+			line("largest group", "%s rows, %s bytes", ui.Count(largest.Rows), ui.Count(largest.Text))
+		} else {
+			line("values", "%s bytes compressed (%s)", ui.Count(all.Bytes), codecs)
+			line("largest group", "%s rows", ui.Count(largest.Rows))
+		}
 	}
 	line("columns", "%d", len(c.Schema))
 	for _, one := range c.Schema {

@@ -80,7 +80,7 @@ func New(a *command.App) *cobra.Command {
 	flags.Var((*command.NotEmpty)(&o.ledger), "ledger",
 		"record files in `TABLE`; load only those that it does not have")
 	flags.StringVarP(&o.format, "format", "f", "",
-		"the file is `FORMAT`: csv, tsv, jsonl or parquet (default: by its name)")
+		"the file is `FORMAT`: csv, tsv, jsonl, parquet or arrow (default: by its name)")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "make the whole database without its rows")
 	flags.BoolVar(&o.dataOnly, "data-only", false, "load only rows, as without --create")
 	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
@@ -231,11 +231,11 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 	switch {
 	case err != nil:
 		return in.Close(command.WithHint(
-			command.Usagef("%s: the format is neither csv nor tsv nor jsonl nor parquet", in.Name),
+			command.Usagef("%s: the format is none of csv, tsv, jsonl, parquet and arrow", in.Name),
 			"say which it is: --format csv"))
 	case l.o.create:
 		return in.Close(command.WithHint(
-			command.Usagef("--create is for Parquet, which has types, and for the directory of an export"),
+			command.Usagef("--create is for Parquet and Arrow, which have types, and for the directory of an export"),
 			"name the directory: the manifest in it has what it needs"))
 	}
 	return in.Use(config, func(text *export.Reader) (err error) {
