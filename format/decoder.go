@@ -56,15 +56,20 @@ type LineDecoder interface {
 // RowError reports text that is not a row.
 type RowError struct {
 	Row    int64  // counts from 1 in the text, without its header; callers that know the rows before it may add them
+	Line   int64  // counts from 1 in the text; 0 if it is not known
 	Column string // "" if it is not about one
 	Reason string
 }
 
 func (e *RowError) Error() string {
-	if e.Column == "" {
-		return fmt.Sprintf("format: row %d: %s", e.Row, e.Reason)
+	where := fmt.Sprintf("row %d", e.Row)
+	if e.Line > 0 {
+		where += fmt.Sprintf(" (line %d)", e.Line)
 	}
-	return fmt.Sprintf("format: row %d, column %q: %s", e.Row, e.Column, e.Reason)
+	if e.Column != "" {
+		where += fmt.Sprintf(", column %q", e.Column)
+	}
+	return "format: " + where + ": " + e.Reason
 }
 
 // wanted returns the number of fields that are not skipped.

@@ -121,14 +121,19 @@ func ExampleText_default() {
 // A file of another program, whose columns are known, is read block by block.
 func ExampleDecoder() {
 	file := strings.NewReader("\ufeffid;title\r\n1;water\r\n2;\r\n")
-	dialect := format.Dialect{Comma: ';'}
+	dialect := format.Dialect{Delimiter: ";"}
+	text, err := dialect.Reader(file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	fields := []format.Field{{Name: "id", Kind: source.Number}, {Name: "title", Kind: source.Text}}
 	decoder, err := dialect.Decoder(fields)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	splitter := format.NewSplitter(file, dialect, 0)
+	splitter := format.NewSplitter(text, dialect, 0)
 	block, _, err := splitter.Next(make([]byte, 0, 1<<20))
 	if err != nil {
 		fmt.Println(err)

@@ -9,40 +9,14 @@ import (
 	"culvert/source"
 )
 
-// Dialect is how CSV of other programs is read. The zero value is that of [CSV], and of RFC 4180.
-//
-// Everything is accepted that PostgreSQL accepts: rows may end in CR LF instead of LF, but all in the same way; quotes
-// may also be around a part of a value only. A CR or LF that is not quoted ends a row, and nothing else. Each row must
-// have as many values as there are fields, so an empty line is a row only of one value, or of none.
-type Dialect struct {
-	Comma byte   // between values; 0 means a comma. It must be neither a quote, CR nor LF
-	Null  string // stands for NULL where it is not quoted; "" by default, so that "" in quotes is the empty string
-}
-
 var (
 	_ Readable = CSV{}
-	_ Readable = Dialect{}
 	_ Readable = JSONL{}
 )
 
-// Header returns the names in the first row.
-func (CSV) Header(text []byte) (names []string, n int, err error) { return Dialect{}.Header(text) }
-
-// Decoder returns a decoder, and never an error. Names may repeat.
-func (CSV) Decoder(fields []Field) (Decoder, error) { return Dialect{}.Decoder(fields) }
-
-// Cut returns the length and number of the whole rows at the beginning of text.
-func (CSV) Cut(text []byte) (n, rows int) { return cutQuoted(text) }
-
-// Cut returns the length and number of the whole rows at the beginning of text.
-func (Dialect) Cut(text []byte) (n, rows int) { return cutQuoted(text) }
-
 // Header returns the names in the first row, and none if it is an empty line.
-func (d Dialect) Header(text []byte) (names []string, n int, err error) {
-	r, err := d.rows()
-	if err != nil {
-		return nil, 0, err
-	}
+func (CSV) Header(text []byte) (names []string, n int, err error) {
+	var r csvDecoder
 	for {
 		f, ok := r.field(text, n)
 		if !ok {
@@ -64,34 +38,22 @@ func (d Dialect) Header(text []byte) (names []string, n int, err error) {
 	}
 }
 
-// Decoder returns a decoder. It fails if the comma cannot be one. Names may repeat.
-func (d Dialect) Decoder(fields []Field) (Decoder, error) {
-	r, err := d.rows()
-	if err != nil {
-		return nil, err
-	}
-	r.fields, r.wanted = append([]Field(nil), fields...), wanted(fields)
-	return r, nil
+// Decoder returns a decoder, and never an error. Names may repeat.
+//
+// Everything is accepted that PostgreSQL accepts: rows may end in CR LF instead of LF, but all in the same way; quotes
+// may also be around a part of a value only. A CR or LF that is not quoted ends a row, and nothing else. Each row must
+// have as many values as there are fields, so an empty line is a row only of one value, or of none.
+func (CSV) Decoder(fields []Field) (Decoder, error) {
+	return &csvDecoder{append([]Field(nil), fields...), wanted(fields)}, nil
 }
 
-func (d Dialect) rows() (*csvDecoder, error) {
-	comma := d.Comma
-	switch comma {
-	case 0:
-		comma = ','
-	case '"', '\n', '\r':
-		return nil, fmt.Errorf("format: csv: %q cannot stand between values", comma)
-	}
-	return &csvDecoder{comma: comma, commas: ones * uint64(comma), null: d.Null}, nil
-}
+// Cut returns the length and number of the whole rows at the beginning of text.
+func (CSV) Cut(text []byte) (n, rows int) { return cutQuoted(text) }
 
 // csvDecoder has no state besides what it was made of.
 type csvDecoder struct {
 	fields []Field
 	wanted int // fields that are not skipped
-	comma  byte
-	commas uint64 // the comma in each byte
-	null   string
 }
 
 func (d *csvDecoder) Decode(b *source.Batch, text []byte) (n int, err error) {
@@ -158,7 +120,7 @@ func (d *csvDecoder) value(b *source.Batch, f *Field, text []byte, i int) (end i
 	case end < len(text) && text[end] == '"':
 		return d.quoted(b, f, text, i)
 	case f.Skip:
-	case string(text[i:end]) == d.null:
+	case i == end:
 		b.AppendNull()
 	default:
 		appendAs(b, f.Kind, text[i:end])
@@ -221,7 +183,7 @@ func (e ending) String() string {
 }
 
 // endOf returns the ending at text[i], which a field has found.
-func (d *csvDecoder) endOf(text []byte, i int) ending {
+func (*csvDecoder) endOf(text []byte, i int) ending {
 	switch {
 	case i == len(text):
 		return atEnd
@@ -263,13 +225,13 @@ func (d *csvDecoder) field(text []byte, i int) (f csvField, ok bool) {
 	}
 }
 
-func (d *csvDecoder) isEnd(c byte) bool { return c == d.comma || c == '\n' || c == '\r' }
+func (*csvDecoder) isEnd(c byte) bool { return c == ',' || c == '\n' || c == '\r' }
 
 // plain returns the index of the first comma, quote or end of a line from text[i] on, or the length of the text.
 func (d *csvDecoder) plain(text []byte, i int) int {
 	for ; len(text)-i >= 8; i += 8 {
 		w := word(text[i:])
-		comma, quote, feed, carriage := w^d.commas, w^ones*'"', w^ones*'\n', w^ones*'\r'
+		comma, quote, feed, carriage := w^ones*',', w^ones*'"', w^ones*'\n', w^ones*'\r'
 		if found := ((comma-ones)&^comma | (quote-ones)&^quote | (feed-ones)&^feed | (carriage-ones)&^carriage) &
 			highBits; found != 0 {
 			return i + bits.TrailingZeros64(found)/8

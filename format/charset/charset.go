@@ -1,0 +1,167 @@
+// Package charset turns text in other encodings into UTF-8, strictly: what is no character is an error, and never
+// replaced by another.
+//
+//	r, err := charset.NewReader(file, "windows-1252")
+//	…
+//	rows, err := format.Dialect{Delimiter: ";"}.Reader(r)
+//
+// It is a package of its own, since its tables add half a megabyte to a program.
+package charset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/ianaindex"
+	"golang.org/x/text/transform"
+
+	"culvert/format"
+)
+
+// NewReader returns a reader of the text of r in UTF-8. The encoding is a name that IANA has registered, such as
+// windows-1252, latin1, iso-8859-15, shift_jis or gb18030, in any case; utf-16le and utf-16be, with a byte order mark or
+// without one; or utf-8, for which r itself is returned.
+//
+// Bytes that are no character are a [*format.RowError] without a row, after the text before them. Other errors of r are
+// returned as they are.
+func NewReader(r io.Reader, encoding string) (io.Reader, error) {
+	name := strings.ToLower(encoding)
+	switch name {
+	case "utf-8", "utf8":
+		return r, nil
+	case "utf-16le":
+		return newReader(r, utf16Of(binary.LittleEndian)), nil
+	case "utf-16be":
+		return newReader(r, utf16Of(binary.BigEndian)), nil
+	case "utf-16", "utf16":
+		return nil, errors.New("charset: utf-16 does not say the order of bytes: it is utf-16le or utf-16be")
+	}
+	found, err := ianaindex.IANA.Encoding(encoding)
+	if err != nil || found == nil {
+		return nil, fmt.Errorf("charset: there is no encoding %q", encoding)
+	}
+	if one, is := found.(*charmap.Charmap); is {
+		return newReader(r, bytesOf(one, encoding)), nil
+	}
+	return newReader(transform.NewReader(r, found.NewDecoder()), replaced(encoding)), nil
+}
+
+// decode appends the text at the beginning of in to dst. It returns the number of bytes that it has not used, since the
+// rest of their character is missing.
+type decode func(dst, in []byte) (out []byte, rest int, err error)
+
+const size = 32 << 10 // of what is read at once
+
+type reader struct {
+	r      io.Reader
+	decode decode
+	in     []byte
+	rest   int    // at the beginning of in
+	out    []byte // of which sent is returned
+	sent   int
+	err    error // after out
+}
+
+func newReader(r io.Reader, d decode) *reader { return &reader{r: r, decode: d, in: make([]byte, size)} }
+
+func (r *reader) Read(p []byte) (int, error) {
+	for r.sent == len(r.out) {
+		if r.err != nil {
+			return 0, r.err
+		}
+		n, err := r.r.Read(r.in[r.rest:])
+		n += r.rest
+		r.out, r.rest, r.err = r.decode(r.out[:0], r.in[:n])
+		r.sent = 0
+		if r.err == nil {
+			copy(r.in, r.in[n-r.rest:n])
+			if r.err = err; err == io.EOF && r.rest > 0 {
+				r.err = wrong("the text ends within a character")
+			}
+		}
+	}
+	n := copy(p, r.out[r.sent:])
+	r.sent += n
+	return n, nil
+}
+
+func wrong(reason string, args ...any) error { return &format.RowError{Reason: fmt.Sprintf(reason, args...)} }
+
+// bytesOf decodes an encoding in which each byte is a character. ASCII is the same in all of those with letters as
+// expected, and is copied.
+func bytesOf(m *charmap.Charmap, name string) decode {
+	var table [256][]byte
+	isASCII := true
+	for i := range table {
+		if c := m.DecodeByte(byte(i)); c != utf8.RuneError {
+			table[i] = utf8.AppendRune(nil, c)
+			isASCII = isASCII && (i >= utf8.RuneSelf || c == rune(i))
+		}
+	}
+	return func(dst, in []byte) ([]byte, int, error) {
+		for i := 0; i < len(in); {
+			plain := i
+			for isASCII && len(in)-i >= 8 && binary.LittleEndian.Uint64(in[i:])&0x8080808080808080 == 0 {
+				i += 8
+			}
+			dst = append(dst, in[plain:i]...)
+			for end := min(i+8, len(in)); i < end; i++ {
+				c := table[in[i]]
+				if c == nil {
+					return dst, 0, wrong("the byte 0x%02x is no character of %s", in[i], name)
+				}
+				dst = append(dst, c...)
+			}
+		}
+		return dst, 0, nil
+	}
+}
+
+func utf16Of(order binary.ByteOrder) decode {
+	return func(dst, in []byte) ([]byte, int, error) {
+		for len(in) >= 2 {
+			unit := rune(order.Uint16(in))
+			used := 2
+			if utf16.IsSurrogate(unit) {
+				if len(in) < 4 {
+					break
+				}
+				used = 4
+				if unit = utf16.DecodeRune(unit, rune(order.Uint16(in[2:]))); unit == utf8.RuneError {
+					return dst, 0, wrong("there is half of a surrogate pair of UTF-16")
+				}
+			}
+			dst, in = utf8.AppendRune(dst, unit), in[used:]
+		}
+		return dst, len(in), nil
+	}
+}
+
+// replaced finds what a decoder of golang.org/x/text writes in place of what is no character. No text in these
+// encodings has it otherwise.
+func replaced(name string) decode {
+	mark := []byte(string(utf8.RuneError))
+	return func(dst, in []byte) ([]byte, int, error) {
+		if at := bytes.Index(in, mark); at >= 0 {
+			return append(dst, in[:at]...), 0, wrong("there are bytes that are no character of %s", name)
+		}
+		end := len(in)
+		for end > 0 && len(in)-end < utf8.UTFMax && !utf8.RuneStart(in[end-1]) {
+			end--
+		}
+		if end > 0 && in[end-1] >= utf8.RuneSelf {
+			end--
+		}
+		if utf8.FullRune(in[end:]) {
+			end = len(in)
+		}
+		return append(dst, in[:end]...), len(in) - end, nil
+	}
+}

@@ -1,0 +1,82 @@
+package charset_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"culvert/format"
+	"culvert/format/charset"
+)
+
+func TestTextBecomesUTF8(t *testing.T) {
+	for _, test := range []struct{ encoding, text, want string }{
+		{"windows-1252", "caf\xe9 \x80 and much plain text", "café € and much plain text"},
+		{"latin1", "caf\xe9\x80", "café\u0080"},
+		{"ISO-8859-15", "\xa4", "€"},
+		{"IBM850", "\x81", "ü"},
+		{"macintosh", "\x8a", "ä"},
+		{"koi8-r", "\xd0\xd2\xc9", "при"},
+		{"utf-16le", "\xff\xfea\x00\x3d\xd8\x00\xde", "\ufeffa😀"},
+		{"utf-16be", "\x00a\xd8\x3d\xde\x00\xff\xfd", "a😀\ufffd"},
+		{"shift_jis", "\x93\xfa\x96{", "日本"},
+		{"gb18030", "\xd6\xd0\xce\xc4", "中文"},
+		{"UTF-8", "\xff", "\xff"},
+	} {
+		for _, from := range []io.Reader{
+			strings.NewReader(test.text), iotest.OneByteReader(strings.NewReader(test.text)),
+		} {
+			r, err := charset.NewReader(from, test.encoding)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(r); err != nil || string(got) != test.want {
+				t.Errorf("%s %q: %q and error %v, want %q", test.encoding, test.text, got, err, test.want)
+			}
+		}
+	}
+}
+
+func TestBytesThatAreNoCharacters(t *testing.T) {
+	for encoding, text := range map[string]string{
+		"windows-1252": "a\x81", "utf-16le": "a\x00\x3d\xd8a\x00", "utf-16be": "\x00a\x00", "shift_jis": "a\xff",
+		"euc-kr": "a\xb0",
+	} {
+		r, err := charset.NewReader(strings.NewReader(text), encoding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(r)
+		if row, is := errors.AsType[*format.RowError](err); !is || row.Row != 0 || string(got) != "a" {
+			t.Errorf("%s: %q and error %v", encoding, got, err)
+		}
+	}
+	for _, name := range []string{"", "utf-16", "latin-one"} {
+		if _, err := charset.NewReader(nil, name); err == nil {
+			t.Errorf("the encoding %q is accepted", name)
+		}
+	}
+}
+
+// A file of Excel, in the encoding and with the delimiter of Western Europe, becomes CSV.
+func ExampleNewReader() {
+	text, err := charset.NewReader(strings.NewReader("id;name\r\n1;Zo\xeb, Caf\xe9\r\n"), "windows-1252")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	rows, err := format.Dialect{Delimiter: ";"}.Reader(text)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	out, err := io.ReadAll(rows)
+	fmt.Printf("%s%v\n", out, err)
+	// Output:
+	// id,name
+	// 1,"Zoë, Café"
+	// <nil>
+}
