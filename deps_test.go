@@ -58,6 +58,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"internal/tablechoice", "sink/dialect", "which quotes names for all systems"},
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
+	{"format/charset", "format", "its errors are those of a row"},
 	{"format/arrow", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
 	{"format/arrow", "source", "it writes the batches of a source"},
 	{"format/arrow/arrowread", "source", "it fills the batches of a source"},
@@ -144,6 +145,7 @@ var dependencies = []struct {
 		"sqlite/internal/fill", program,
 	}},
 	{"golang.org/x/term", []string{program}},
+	{"golang.org/x/text", []string{"format/charset"}},
 	{"google.golang.org/genproto/googleapis/rpc", []string{
 		"fileservice/internal/fileservicepb", "fileservice/internal/wire",
 	}},

@@ -15,8 +15,8 @@ import (
 //
 // It reads r in blocks of 128 KiB, and more only if a value has more: at most 1 GiB, as a value of PostgreSQL.
 //
-// What is not in the dialect is a [*RowError], whose row counts the header, and whose Line the lines of r. A RowError of
-// r that has no row gets that of the text after which it came. Other errors of r are returned as they are.
+// What is not in the dialect is a [*RowError] with its Line in r. A RowError of r that has none gets the place of the
+// text after which it came. Other errors of r are returned as they are.
 func (d Dialect) Reader(r io.Reader) (io.Reader, error) {
 	if err := d.Check(); err != nil {
 		return nil, err
@@ -142,20 +142,28 @@ func (c *converter) begin() error {
 // located says where in the text an error is.
 func (c *converter) located(err error) error {
 	row, is := errors.AsType[*RowError](err)
-	if !is || row.Row != 0 {
+	if !is || row.Line != 0 {
 		return err
 	}
 	at := *row
-	at.Row, at.Line = c.row+1, c.line
+	at.Row, at.Line = c.nextRow(), c.line
 	if at.Column == "" && c.column < len(c.names) && c.row > 0 {
 		at.Column = c.names[c.column]
 	}
 	return &at
 }
 
+// nextRow is the number of the row that is being converted, without the header.
+func (c *converter) nextRow() int64 {
+	if c.dialect.NoHeader && c.dialect.Names == nil {
+		return c.row + 1
+	}
+	return c.row
+}
+
 // wrong is an error of a row as a whole.
 func (c *converter) wrong(reason string, args ...any) error {
-	return &RowError{Row: c.row + 1, Line: c.rowLine, Reason: fmt.Sprintf(reason, args...)}
+	return &RowError{Row: c.nextRow(), Line: c.rowLine, Reason: fmt.Sprintf(reason, args...)}
 }
 
 // has reports whether n bytes follow, if necessary after reading more. If not, inErr says why.
@@ -244,7 +252,7 @@ func (c *converter) convertRow() error {
 
 // between leaves out a line that is no row, and reports whether it was one. The error is io.EOF at the end of the text.
 func (c *converter) between() (isBlank bool, err error) {
-	if !c.has(max(len(`\.`)+1, len(c.comment))) && c.inErr != io.EOF {
+	if !c.has(max(len(`\.`)+1, len(c.comment))) && c.inErr != io.EOF && c.at == len(c.in) {
 		return false, c.inErr
 	}
 	text := c.in[c.at:]

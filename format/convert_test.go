@@ -73,19 +73,19 @@ func TestTextThatIsNotInTheDialect(t *testing.T) {
 		dialect    format.Dialect
 		text, want string
 	}{
-		{format.Dialect{}, "a,b\n\"1\n2\",3\n1\n", "row 3 (line 4): it has 1 value, and there are 2 columns"},
-		{format.Dialect{}, "a,b\n1,2,3\n", "row 2 (line 2): it has more values than the 2 columns"},
-		{format.Dialect{}, "a,b\n1,\"2\n\n", `row 2 (line 2), column "b": a quote is not closed`},
+		{format.Dialect{}, "a,b\n\"1\n2\",3\n1\n", "row 2 (line 4): it has 1 value, and there are 2 columns"},
+		{format.Dialect{}, "a,b\n1,2,3\n", "row 1 (line 2): it has more values than the 2 columns"},
+		{format.Dialect{}, "a,b\n1,\"2\n\n", `row 1 (line 2), column "b": a quote is not closed`},
 		{format.Dialect{}, "a,b\n\"1\"2,3\n",
-			`row 2 (line 2), column "a": after the quote that closes it is '2' instead of the delimiter "," or the end of the row`},
+			`row 1 (line 2), column "a": after the quote that closes it is '2' instead of the delimiter "," or the end of the row`},
 		{format.Dialect{}, "a,b\r\n1,2\n",
-			`row 2 (line 2), column "b": the row ends in LF, those before it in CR LF`},
+			`row 1 (line 2), column "b": the row ends in LF, those before it in CR LF`},
 		{format.Dialect{}, "a,b\n1,2\r3,4\n",
-			`row 2 (line 2), column "b": the row ends in CR, those before it in LF`},
-		{format.Dialect{}, "\xff\xfea\x00", "row 1 (line 1): the text begins as UTF-16 does, and not as UTF-8"},
+			`row 1 (line 2), column "b": the row ends in CR, those before it in LF`},
+		{format.Dialect{}, "\xff\xfea\x00", "header (line 1): the text begins as UTF-16 does, and not as UTF-8"},
 		{format.MySQLText, "1\t\\q\n", `row 1 (line 1): 'q' after the escape has no meaning`},
 		{format.PostgreSQLText, "1\n\\.\n2\n", `row 2 (line 3): something follows the line \., which ends the rows`},
-		{format.Dialect{Escape: '\\'}, "a\nx\\", `row 2 (line 2), column "a": the text ends after an escape`},
+		{format.Dialect{Escape: '\\'}, "a\nx\\", `row 1 (line 2), column "a": the text ends after an escape`},
 	} {
 		_, err := converted(test.dialect, strings.NewReader(test.text))
 		if row, is := errors.AsType[*format.RowError](err); !is || row.Error() != "format: "+test.want {

@@ -55,14 +55,17 @@ type LineDecoder interface {
 
 // RowError reports text that is not a row.
 type RowError struct {
-	Row    int64  // counts from 1 in the text, without its header; callers that know the rows before it may add them
-	Line   int64  // counts from 1 in the text; 0 if it is not known
+	Row    int64  // from 1 in the text, and 0 for its header; callers that know the rows before it may add them
+	Line   int64  // from 1 in the text; 0 if it is not known
 	Column string // "" if it is not about one
 	Reason string
 }
 
 func (e *RowError) Error() string {
 	where := fmt.Sprintf("row %d", e.Row)
+	if e.Row == 0 {
+		where = "header"
+	}
 	if e.Line > 0 {
 		where += fmt.Sprintf(" (line %d)", e.Line)
 	}

@@ -312,7 +312,7 @@ func (b *block) finish() {
 	if len(b.output) > 0 {
 		b.out = b.output
 		lines := int64(bytes.Count(b.out, []byte{'\n'}))
-		b.moved = lines != b.lines
+		b.moved = b.moved || lines != b.lines
 		b.lines = lines
 		b.findWide()
 	}

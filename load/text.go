@@ -29,7 +29,7 @@ func FormatOf(name string) (format.Readable, error) {
 	case ".csv":
 		return format.CSV{}, nil
 	case ".tsv":
-		return format.Dialect{Comma: '\t'}, nil
+		return format.TSV, nil
 	case ".jsonl", ".ndjson":
 		return format.JSONL{}, nil
 	case ".parquet", ".arrow", ".arrows", ".feather":
@@ -56,10 +56,13 @@ func (s *stoppable) Read(p []byte) (int, error) {
 // Text loads the text of a file, which r returns decrypted and decompressed, into a table. [FormatOf] returns the
 // format of files with usual names. The rows are committed when r has returned [io.EOF]; any other error of r discards
 // them. The name is for errors. If the database fails, Text returns after the Read that is under way.
+//
+// A text in a [format.Dialect] is loaded as the CSV that it becomes. Without a header and names, it has the columns of
+// the table that take values, in order.
 func (p *Plan) Text(
 	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
 ) (Stats, error) {
-	j, err := p.jobOfText(r, name, f, table)
+	j, err := p.jobOfText(ctx, dst, r, name, f, table)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -77,7 +80,7 @@ func (p *Plan) Text(
 func (p *Plan) PreviewText(
 	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
 ) (sink.Plan, error) {
-	j, err := p.jobOfText(r, name, f, table)
+	j, err := p.jobOfText(ctx, dst, r, name, f, table)
 	if err != nil {
 		return sink.Plan{}, err
 	}
@@ -85,15 +88,24 @@ func (p *Plan) PreviewText(
 }
 
 // jobOfText reads the header of a text.
-func (p *Plan) jobOfText(r io.Reader, name string, f format.Readable, table string) (*job, error) {
+func (p *Plan) jobOfText(
+	ctx context.Context, dst sink.Sink, r io.Reader, name string, f format.Readable, table string,
+) (*job, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
 	stopping := &stoppable{r: r}
-	t, err := openText(stopping, name, f)
+	rows, read, err := p.converted(ctx, dst, stopping, name, f, table)
 	if err != nil {
 		return nil, err
 	}
+	moved := read != f
+	f = read
+	t, err := openText(rows, name, f)
+	if err != nil {
+		return nil, err
+	}
+	t.moved = moved
 	columns, err := p.match(columnsOf(t.columns))
 	if err != nil {
 		return nil, err
@@ -117,6 +129,7 @@ type text struct {
 	splitter *format.Splitter
 	columns  []string // of the header
 	header   []byte
+	moved    bool   // its lines are not those of the file
 	first    *block // has the rows after the header; nil once they are in the queue
 }
 
@@ -132,8 +145,8 @@ func openText(r io.Reader, name string, f format.Readable) (*text, error) {
 		return nil, &fs.PathError{Op: "load", Path: name, Err: errors.New("it is empty, without a header")}
 	}
 	if err != nil {
-		if row, is := errors.AsType[*format.RowError](err); is && f != (format.JSONL{}) {
-			row.Row-- // the header
+		if f != (format.JSONL{}) {
+			withoutHeader(err)
 		}
 		return nil, &fs.PathError{Op: "load", Path: name, Err: err}
 	}
@@ -165,6 +178,7 @@ func (t *text) fill(pl *pipeline) error {
 			return errStopped
 		}
 		b := item.Value
+		b.moved = t.moved
 		if t.first != nil {
 			first := t.first.text
 			b.text = append(b.text, first...)
@@ -184,8 +198,8 @@ func (t *text) fill(pl *pipeline) error {
 			if err == io.EOF {
 				return nil
 			}
-			if row, is := errors.AsType[*format.RowError](err); is && len(t.header) > 0 {
-				row.Row-- // the header
+			if len(t.header) > 0 {
+				withoutHeader(err)
 			}
 			return &fs.PathError{Op: "load", Path: t.name, Err: err}
 		}

@@ -69,7 +69,9 @@ type reader struct {
 	err    error // after out
 }
 
-func newReader(r io.Reader, d decode) *reader { return &reader{r: r, decode: d, in: make([]byte, size)} }
+func newReader(r io.Reader, d decode) *reader {
+	return &reader{r: r, decode: d, in: make([]byte, size)}
+}
 
 func (r *reader) Read(p []byte) (int, error) {
 	for r.sent == len(r.out) {
@@ -92,7 +94,9 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func wrong(reason string, args ...any) error { return &format.RowError{Reason: fmt.Sprintf(reason, args...)} }
+func wrong(reason string, args ...any) error {
+	return &format.RowError{Reason: fmt.Sprintf(reason, args...)}
+}
 
 // bytesOf decodes an encoding in which each byte is a character. ASCII is the same in all of those with letters as
 // expected, and is copied.

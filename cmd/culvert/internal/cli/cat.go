@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,7 @@ func newCat(a *command.App) *cobra.Command {
 	})
 	o.InputFlags.Add(cmd)
 	o.author.Add(cmd, "print")
+	o.csv.Add(cmd)
 	cmd.Flags().StringVarP(&o.format, "format", "f", "", "print columns as `FORMAT`: csv or jsonl (default csv)")
 	return cmd
 }
@@ -28,6 +30,7 @@ func newCat(a *command.App) *cobra.Command {
 type catOptions struct {
 	readOptions
 	author argument.AuthorFlags
+	csv    argument.CSVFlags
 	format string
 }
 
@@ -43,6 +46,9 @@ func cat(
 	config := export.ReadConfig{Jobs: o.Jobs}
 	if config.Identities, err = o.DecryptFlags.WhenNeeded(ctx, a); err != nil {
 		return err
+	}
+	if o.csv.Given() {
+		return catDialect(ctx, a, w, o, args, config)
 	}
 	if o.author.Given() {
 		return catSigned(ctx, a, w, o, args, config)
@@ -114,6 +120,41 @@ func catSigned(
 	counted := beginMoving(w, t.Entry.FileBytes, t.BytesIn, out)
 	if err := t.Export.CopyTable(ctx, t.Entry, counted); err != nil {
 		return done(counted.Blame(err, t.Explain(err)))
+	}
+	return done(out.Commit())
+}
+
+// catDialect prints the text of another program as CSV.
+func catDialect(
+	ctx context.Context, a *command.App, w *command.Work, o *catOptions, args []string, config export.ReadConfig,
+) (err error) {
+	if o.format != "" || o.author.Given() {
+		return command.Usagef("--csv is for a file of another program, which is printed as CSV, without --format and --from")
+	}
+	dialect, err := o.csv.Dialect()
+	if err != nil {
+		return err
+	}
+	text, err := argument.OpenText(ctx, a, args, &o.PlaceFlags, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = text.Close(err) }()
+	decoded, err := o.csv.Decode(text)
+	if err != nil {
+		return err
+	}
+	rows, err := dialect.Reader(decoded)
+	if err != nil {
+		return err
+	}
+	out, done, err := openStdout(ctx, a)
+	if err != nil {
+		return err
+	}
+	counted := beginMoving(w, text.Size, text.BytesIn, out)
+	if _, err := io.Copy(counted, rows); err != nil {
+		return done(counted.Blame(err, text.Explain(err)))
 	}
 	return done(out.Commit())
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,6 +33,7 @@ type options struct {
 	author argument.AuthorFlags
 	to     database.Flags
 	choice jobfile.ChoiceFlags
+	csv    argument.CSVFlags
 
 	ofExport       bool // the job file is that of an export
 	verify         bool
@@ -74,6 +76,7 @@ func New(a *command.App) *cobra.Command {
 	o.author.Add(cmd, "load")
 	o.to.AddFor(cmd, "DEST")
 	o.tableFlags.add(cmd)
+	o.csv.Add(cmd)
 	o.choice.Add(cmd, "load", false)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.verify, "verify", false, "read the rows back, and compare their sum before they are committed")
@@ -144,7 +147,7 @@ type loading struct {
 
 // doer loads, or says what loading would do.
 type doer interface {
-	text(ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, f format.Readable) error
+	text(ctx context.Context, db sink.Sink, in *argument.Input, text io.Reader, f format.Readable) error
 	columns(ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile) error
 	directory(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
 	whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
@@ -224,11 +227,13 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 	if l.o.format != "" {
 		name = "table." + l.o.format
 	}
-	if f := argument.ColumnarOf(name); f != nil {
+	if f := argument.ColumnarOf(name); f != nil && !l.o.csv.Given() {
 		return l.columnFile(ctx, in, config, f, do)
 	}
-	readable, err := load.FormatOf(name)
+	readable, err := l.o.formatOf(name)
 	switch {
+	case l.o.csv.Given() && err != nil:
+		return in.Close(err)
 	case err != nil:
 		return in.Close(command.WithHint(
 			command.Usagef("%s: the format is none of csv, tsv, jsonl, parquet and arrow", in.Name),
@@ -244,25 +249,12 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 			return err
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
-		return l.explain(nil, do.text(ctx, db, in, text, readable))
+		decoded, err := l.o.csv.Decode(text)
+		if err != nil {
+			return err
+		}
+		return l.explain(nil, do.text(ctx, db, in, decoded, readable))
 	})
-}
-
-// columnFile loads a file of columns.
-func (l *loading) columnFile(
-	ctx context.Context, in *argument.Input, config export.ReadConfig, f format.Columnar, do doer,
-) (err error) {
-	defer func() { err = in.Close(err) }()
-	file, err := in.ColumnFile(config, f)
-	if err != nil {
-		return err
-	}
-	db, err := l.db.OpenSink(ctx, l.o.makes())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	return l.explain(nil, do.columns(ctx, db, in, file))
 }
 
 // directory loads tables of an export.
@@ -276,6 +268,10 @@ func (l *loading) directory(
 	from, err := config.OpenDirectory(ctx, files)
 	if err != nil {
 		return l.explain(at, err)
+	}
+	if l.o.csv.Given() {
+		return command.WithHint(command.Usagef("--csv is for a file of another program, and not for an export"),
+			"name the file, or leave --csv out")
 	}
 	if err := l.trust(ctx, from.Manifest); err != nil {
 		return err
@@ -342,7 +338,7 @@ func (l *loading) trust(ctx context.Context, m *manifest.Manifest) error {
 type filling struct{ *loading }
 
 func (f *filling) text(
-	ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, readable format.Readable,
+	ctx context.Context, db sink.Sink, in *argument.Input, text io.Reader, readable format.Readable,
 ) error {
 	f.watch(f.tables[0].to, in.BytesRead.Load, func() float64 {
 		if in.Size == 0 {

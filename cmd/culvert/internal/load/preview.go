@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"io"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
@@ -18,7 +19,7 @@ type preview struct {
 }
 
 func (p *preview) text(
-	ctx context.Context, db sink.Sink, in *argument.Input, text *export.Reader, readable format.Readable,
+	ctx context.Context, db sink.Sink, in *argument.Input, text io.Reader, readable format.Readable,
 ) error {
 	plan, err := p.plan.PreviewText(ctx, db, text, in.Name, readable, p.tables[0].to)
 	if err != nil {
