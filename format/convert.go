@@ -265,12 +265,12 @@ func (c *converter) between() (isBlank bool, err error) {
 			return false, err
 		}
 		if c.has(1) {
-			return false, &RowError{Reason: fmt.Sprintf("something follows the line %c., which ends the rows", c.escape)}
+			return false, &RowError{Reason: fmt.Sprintf("more follows the line %c., which ends the rows", c.escape)}
 		}
 		return false, c.inErr
 	case len(c.comment) > 0 && bytes.HasPrefix(text, c.comment):
 		return true, c.skipLine()
-	case c.columns != 1 && !(c.columns == 0 && c.dialect.NoHeader):
+	case c.columns > 1 || c.columns == 0 && !c.dialect.NoHeader:
 		n, err := c.lineEndAt(0)
 		if n > 0 {
 			c.at += n

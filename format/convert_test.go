@@ -39,8 +39,11 @@ func TestDialectsBecomeCSV(t *testing.T) {
 		{format.Dialect{Quote: '\''}, "a,b\n'it''s',\"x\"\n", "a,b\nit's,\"\"\"x\"\"\"\n"},
 		{format.Dialect{Unquoted: true}, "a,b\n\"x,y\"\n", "a,b\n\"\"\"x\",\"y\"\"\"\n"},
 		{backslash, `a,b` + "\n" + `"x\"y\\",C:\new\,d` + "\n", "a,b\n\"x\"\"y\\\",\"C:\\new,d\"\n"},
-		{format.Dialect{Escape: '\\', Escapes: format.EscapeQuoted}, `a,b` + "\n" + `a\\b,"c\d\""` + "\n",
-			"a,b\na\\\\b,\"c\\d\"\"\"\n"},
+		{
+			format.Dialect{Escape: '\\', Escapes: format.EscapeQuoted},
+			`a,b` + "\n" + `a\\b,"c\d\""` + "\n",
+			"a,b\na\\\\b,\"c\\d\"\"\"\n",
+		},
 		{format.Dialect{Escape: '"', Escapes: format.EscapeQuoted}, "a,b\n\"\"\"\",1\n", "a,b\n\"\"\"\",1\n"},
 		{format.PostgreSQLText, "1\t\\N\t\\\\N\n2\t\tx\\ty\\n\\r\n\\.\n", "1,,\\N\n2,\"\",\"x\ty\n\r\"\n"},
 		{format.MySQLText, "1\ta\r\n2\tb\\\nc\\\td\\Z\n", "1,\"a\r\"\n2,\"b\nc\td\x1a\"\n"},
@@ -76,15 +79,21 @@ func TestTextThatIsNotInTheDialect(t *testing.T) {
 		{format.Dialect{}, "a,b\n\"1\n2\",3\n1\n", "row 2 (line 4): it has 1 value, and there are 2 columns"},
 		{format.Dialect{}, "a,b\n1,2,3\n", "row 1 (line 2): it has more values than the 2 columns"},
 		{format.Dialect{}, "a,b\n1,\"2\n\n", `row 1 (line 2), column "b": a quote is not closed`},
-		{format.Dialect{}, "a,b\n\"1\"2,3\n",
-			`row 1 (line 2), column "a": after the quote that closes it is '2' instead of the delimiter "," or the end of the row`},
-		{format.Dialect{}, "a,b\r\n1,2\n",
-			`row 1 (line 2), column "b": the row ends in LF, those before it in CR LF`},
-		{format.Dialect{}, "a,b\n1,2\r3,4\n",
-			`row 1 (line 2), column "b": the row ends in CR, those before it in LF`},
+		{format.Dialect{}, "a,b\n\"1\"2,3\n", `row 1 (line 2), column "a": after the quote that closes it is '2' ` +
+			`instead of the delimiter "," or the end of the row`},
+		{
+			format.Dialect{},
+			"a,b\r\n1,2\n",
+			`row 1 (line 2), column "b": the row ends in LF, those before it in CR LF`,
+		},
+		{
+			format.Dialect{},
+			"a,b\n1,2\r3,4\n",
+			`row 1 (line 2), column "b": the row ends in CR, those before it in LF`,
+		},
 		{format.Dialect{}, "\xff\xfea\x00", "header (line 1): the text begins as UTF-16 does, and not as UTF-8"},
 		{format.MySQLText, "1\t\\q\n", `row 1 (line 1): 'q' after the escape has no meaning`},
-		{format.PostgreSQLText, "1\n\\.\n2\n", `row 2 (line 3): something follows the line \., which ends the rows`},
+		{format.PostgreSQLText, "1\n\\.\n2\n", `row 2 (line 3): more follows the line \., which ends the rows`},
 		{format.Dialect{Escape: '\\'}, "a\nx\\", `row 1 (line 2), column "a": the text ends after an escape`},
 	} {
 		_, err := converted(test.dialect, strings.NewReader(test.text))
@@ -101,9 +110,21 @@ func TestTextThatIsNotInTheDialect(t *testing.T) {
 
 func TestDialectsThatCannotBe(t *testing.T) {
 	for _, d := range []format.Dialect{
-		{Delimiter: "\n"}, {Delimiter: strings.Repeat("x", 17)}, {Delimiter: `"`}, {Quote: ','}, {Quote: 0xe4},
-		{Unquoted: true, Quote: '"'}, {Escape: ','}, {Escape: '"'}, {Escapes: format.EscapeLetters},
-		{LineEnd: "\n\r"}, {Null: "a,b"}, {Null: `"x"`}, {Null: " ", Trim: true}, {Comment: "\n"}, {Skip: -1},
+		{Delimiter: "\n"},
+		{Delimiter: strings.Repeat("x", 17)},
+		{Delimiter: `"`},
+		{Quote: ','},
+		{Quote: 0xe4},
+		{Unquoted: true, Quote: '"'},
+		{Escape: ','},
+		{Escape: '"'},
+		{Escapes: format.EscapeLetters},
+		{LineEnd: "\n\r"},
+		{Null: "a,b"},
+		{Null: `"x"`},
+		{Null: " ", Trim: true},
+		{Comment: "\n"},
+		{Skip: -1},
 	} {
 		if _, err := d.Reader(nil); err == nil {
 			t.Errorf("%+v is accepted", d)

@@ -20,8 +20,8 @@ type Dialect struct {
 	Escape  byte    // a character of ASCII that takes the meaning of the next one; 0 is none
 	Escapes Escapes // what it does
 
-	// LineEnd ends a row: "\n", "\r\n" or "\r", and nothing else does. If it is "", the first row says which, and a line
-	// feed or carriage return of another kind is refused unless it is quoted.
+	// LineEnd ends a row: "\n", "\r\n" or "\r", and nothing else does. If it is "", the first row says which, and a
+	// line feed or carriage return of another kind is refused unless it is quoted.
 	LineEnd string
 
 	NoHeader bool     // the first row is no header

@@ -26,8 +26,8 @@ import (
 )
 
 // NewReader returns a reader of the text of r in UTF-8. The encoding is a name that IANA has registered, such as
-// windows-1252, latin1, iso-8859-15, shift_jis or gb18030, in any case; utf-16le and utf-16be, with a byte order mark or
-// without one; or utf-8, for which r itself is returned.
+// windows-1252, latin1, iso-8859-15, shift_jis or gb18030, in any case; utf-16le and utf-16be, with or without a byte
+// order mark; or utf-8, for which r itself is returned.
 //
 // Bytes that are no character are a [*format.RowError] without a row, after the text before them. Other errors of r are
 // returned as they are.

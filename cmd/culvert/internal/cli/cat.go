@@ -129,7 +129,7 @@ func catDialect(
 	ctx context.Context, a *command.App, w *command.Work, o *catOptions, args []string, config export.ReadConfig,
 ) (err error) {
 	if o.format != "" || o.author.Given() {
-		return command.Usagef("--csv is for a file of another program, which is printed as CSV, without --format and --from")
+		return command.Usagef("--csv is for a file of another program, and cannot be combined with --format and --from")
 	}
 	dialect, err := o.csv.Dialect()
 	if err != nil {
