@@ -124,11 +124,7 @@ func (f *file) openFile() error {
 	if err := readAt(f.src, footer, end); err != nil {
 		return err
 	}
-	t := newFlat(footer).root()
-	if !t.f.bad && t.enum(0) < oldestVersion {
-		return errVersion
-	}
-	if err := f.parseFooter(t, end); err != nil {
+	if err := f.parseFooter(newFlat(footer).root(), end); err != nil {
 		return err
 	}
 	return f.readBlocks()

@@ -276,7 +276,7 @@ func (c *compact) columnChunk() (k chunk) {
 		}
 		return true
 	})
-	if k.begin = data; dictionary > 0 && dictionary < data {
+	if k.begin = data; dictionary > 0 && (dictionary < data || data == 0) { // without values, it may have no other page
 		k.begin = dictionary
 	}
 	return k
@@ -305,7 +305,7 @@ func (f *file) checkGroups(rows int64) error {
 		}
 		f.summaries = append(f.summaries, one)
 	}
-	if sum != rows {
+	if sum != rows && rows != 0 { // parquet-rs before 0.4 did not count them
 		return fmt.Errorf("its row groups have %d rows, and the file says %d", sum, rows)
 	}
 	return nil

@@ -34,10 +34,10 @@ func (r *rows) addNested(b *source.Batch, f *field) error {
 		}
 	}
 	switch {
+	case a.why != "": // nothing is read after it
+		return r.unfit(f, a.why)
 	case a.err != nil:
 		return aboutLeaf(f.of.leaves[0], a.err)
-	case a.why != "":
-		return r.unfit(f, a.why)
 	case isNull:
 		b.AppendNull()
 	default:

@@ -5,12 +5,15 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+
+	pq "github.com/parquet-go/parquet-go"
 
 	"culvert/format"
 	"culvert/format/internal/untyped"
@@ -180,6 +183,30 @@ func parsed(tb testing.TB, data []byte) *file {
 		tb.Fatal(err)
 	}
 	return f.(*file)
+}
+
+// TestUnfitNested names the row of a value within another that has no text.
+func TestUnfitNested(t *testing.T) {
+	type row struct {
+		S struct {
+			A int64 `parquet:"a,timestamp(microsecond)"`
+			B int64 `parquet:"b"`
+		} `parquet:"s"`
+	}
+	var data bytes.Buffer
+	w := pq.NewGenericWriter[row](&data)
+	rows := make([]row, 2)
+	rows[1].S.A = math.MaxInt64
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := text(data.Bytes(), manyRows)
+	if unfit, is := errors.AsType[*format.RowError](err); !is || unfit.Row != 2 || unfit.Column != "s" {
+		t.Errorf("error %v, want one about row 2", err)
+	}
 }
 
 // TestUnfit refuses values that have no text, and never changes one.
