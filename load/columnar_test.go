@@ -2,8 +2,10 @@ package load_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -13,6 +15,8 @@ import (
 
 	"culvert/export"
 	"culvert/format"
+	"culvert/format/arrow"
+	"culvert/format/arrow/arrowread"
 	"culvert/format/parquet"
 	"culvert/format/parquet/parquetread"
 	"culvert/internal/testkit"
@@ -130,5 +134,59 @@ func TestParquetDamaged(t *testing.T) {
 	stats, err := plan.Directory(t.Context(), dst, from.Directory, nil)
 	if err != nil || stats[0].Rows != from.Manifest.Tables[0].Rows {
 		t.Errorf("%+v, %v", stats, err)
+	}
+}
+
+// failingAt is a file that has something happen once it is read.
+type failingAt struct {
+	io.ReaderAt
+	then func() error
+}
+
+func (f failingAt) ReadAt(p []byte, at int64) (int, error) {
+	if err := f.then(); err != nil {
+		return 0, err
+	}
+	return f.ReaderAt.ReadAt(p, at)
+}
+
+// TestColumnsEnd ends loads of columns from outside, and by a file that can no longer be read. Nothing is left.
+func TestColumnsEnd(t *testing.T) {
+	src := newShop(t)
+	stop := errors.New("enough")
+	for _, f := range []struct {
+		format.Format
+		format.Columnar
+	}{{parquet.Format{}, parquetread.Format{}}, {arrow.Format{}, arrowread.Format{}}} {
+		var data bytes.Buffer
+		written := export.Plan{Format: f.Format, Compression: export.None, Unencrypted: true}
+		if _, err := written.Table(t.Context(), &data, src, "items"); err != nil {
+			t.Fatal(err)
+		}
+		for _, ends := range []func(cancel func(error)) error{
+			func(cancel func(error)) error { cancel(stop); return nil },
+			func(func(error)) error { return stop },
+		} {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			isOpen := false
+			file, err := f.Open(failingAt{bytes.NewReader(data.Bytes()), func() error {
+				if !isOpen {
+					return nil
+				}
+				return ends(cancel)
+			}}, int64(data.Len()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			isOpen = true
+			path, dst := newSQLite(t)
+			plan := load.Plan{Loaders: 2, Create: true}
+			_, err = plan.File(ctx, dst, file, "t", "t")
+			cancel(nil)
+			_, found := openSQLite(t, path).Table(t.Context(), "t")
+			if _, is := errors.AsType[*source.UnknownError](found); !errors.Is(err, stop) || !is {
+				t.Errorf("%T: error %v, and of the table %v", f.Format, err, found)
+			}
+		}
 	}
 }
