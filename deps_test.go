@@ -32,7 +32,7 @@ var floors = [][]string{
 	},
 	{"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile", "internal/typename"},
 	{
-		"source", "format", "mask", "manifest", "sink", "internal/sqlsource", "internal/canonical",
+		"source", "convert", "format", "mask", "manifest", "sink", "internal/sqlsource", "internal/canonical",
 		"internal/tablechoice",
 	},
 	{"postgres", "mysql", "sqlite", "sqldb", "gormdb"},
@@ -52,6 +52,8 @@ var floors = [][]string{
 var neighbours = []struct{ from, to, reason string }{
 	{"internal/disk", "internal/publish", "a log syncs, renames and locks its files as others do"},
 	{"format", "source", "a format writes the batches of a source"},
+	{"convert", "source", "it converts the batches of a source"},
+	{"convert", "sink/grammar", "which knows the zero dates of MySQL"},
 	{"mask", "source", "it masks the batches of a source"},
 	{"internal/sqlsource", "source", "it is about the selections and the parts of a source"},
 	{"internal/tablechoice", "source", "it chooses tables of a source by their definitions"},

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"culvert/convert"
 	"culvert/format"
 	"culvert/internal/canonical"
 	"culvert/mask"
@@ -146,6 +147,8 @@ type preparer struct {
 	masker  *mask.Masker       // or nil
 	values  values
 
+	converter *convert.Converter // or nil
+
 	headerLines int64          // before the first row
 	table       sink.TextTable // or nil
 	fitter      sink.Fitter    // the table, or nil
@@ -170,7 +173,11 @@ func (p *preparer) prepare(b *block) {
 		return
 	}
 	for i := range b.batches {
-		if b.err = p.mask(b, i); b.err != nil {
+		if b.err = p.mask(b, i); b.err == nil {
+			b.err = p.convert(b, i)
+		}
+		if b.err != nil {
+			b.err = shifted(b.err, b.rowsBefore(i))
 			return
 		}
 	}
@@ -216,7 +223,9 @@ func (p *preparer) decode(b *block) (err error) {
 				text = nil
 				b.dropText()
 			}
-			err = p.take(b, batch)
+			if err = p.convert(b, len(b.batches)-1); err == nil {
+				err = p.take(b, b.batches[len(b.batches)-1])
+			}
 		}
 		if err != nil {
 			return shifted(err, rows)
@@ -236,19 +245,40 @@ func (p *preparer) mask(b *block, i int) error {
 	if p.masker == nil {
 		return nil
 	}
+	return b.replace(i, p.masker.Mask)
+}
+
+// convert replaces a batch of a block by one with converted values.
+func (p *preparer) convert(b *block, i int) error {
+	if p.converter == nil {
+		return nil
+	}
+	return b.replace(i, p.converter.Convert)
+}
+
+// replace replaces a batch of a block by what change makes of it.
+func (b *block) replace(i int, change func(dst, src *source.Batch) error) error {
 	if len(b.spare) == 0 {
 		b.spare = append(b.spare, new(source.Batch))
 	}
 	last := len(b.spare) - 1
-	masked, batch := b.spare[last], b.batches[i]
-	if err := p.masker.Mask(masked, batch); err != nil {
-		return shifted(err, b.rows)
+	changed, batch := b.spare[last], b.batches[i]
+	if err := change(changed, batch); err != nil {
+		return err
 	}
 	if batch.Memory() > keptSize {
 		batch.Release()
 	}
-	b.batches[i], b.spare[last] = masked, batch
+	b.batches[i], b.spare[last] = changed, batch
 	return nil
+}
+
+// rowsBefore returns the rows of the batches before one.
+func (b *block) rowsBefore(i int) (rows int64) {
+	for _, batch := range b.batches[:i] {
+		rows += int64(batch.Rows())
+	}
+	return rows
 }
 
 // shifted has the row of an error count from rows that come before.
@@ -260,6 +290,9 @@ func shifted(err error, rows int64) error {
 		row.Row += rows
 	}
 	if row, is := errors.AsType[*mask.ValueError](err); is {
+		row.Row += rows
+	}
+	if row, is := errors.AsType[*convert.ValueError](err); is {
 		row.Row += rows
 	}
 	return err

@@ -68,6 +68,10 @@ func (p *Plan) jobOfFile(file format.ColumnFile, name, table string) (*job, erro
 	if err := p.checkConvert(j.columns.names); err != nil {
 		return nil, err
 	}
+	j.setConverter(p, nameOf(table))
+	if err := p.checkConversions(j); err != nil {
+		return nil, err
+	}
 	if p.Create {
 		if err := j.make(p.typed(table, definitionOf(table, j.columns))); err != nil {
 			return nil, err
@@ -251,10 +255,10 @@ func (j *job) rows() (n int64) {
 }
 
 // sumColumns has the rows of an export of columns summed up by their values, which the manifest has. The text of the
-// values is no longer the one that the source has printed.
+// values is no longer the one that the source has printed. Values that are converted are others than the manifest has.
 func (t *filling) sumColumns() error {
 	v := &t.prep.values
-	if !t.job.columnar || !t.job.columns.all || !t.valuesKnown() || v.read != nil {
+	if !t.job.columnar || !t.job.columns.all || !t.valuesKnown() || v.read != nil || t.job.converts != nil {
 		return nil
 	}
 	v.read = canonical.TypesOf(t.job.columns.types, "")

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -32,6 +33,9 @@ func (p *Plan) Copy(
 			return err
 		}
 		if err := p.checkTypes([]string{from}, []*job{j}); err != nil {
+			return err
+		}
+		if err := p.checkConversions(j); err != nil {
 			return err
 		}
 		return p.checkConvert(j.columns.names)
@@ -78,7 +82,7 @@ func (p *Plan) copy(
 		return Stats{}, err
 	}
 	_, j.prints = readers[0].(source.CSVWriter)
-	j.prints = j.prints && j.masker == nil
+	j.prints = j.prints && j.masker == nil && j.converts == nil
 	fills := make([]fill, len(readers))
 	for i, reader := range readers {
 		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }
@@ -100,7 +104,7 @@ func (p *Plan) PreviewCopy(
 	plan, j, err := p.preview(ctx, dst, src, from, to, false)
 	if err == nil {
 		if err = p.checkTypes([]string{from}, []*job{j}); err == nil {
-			err = p.checkConvert(j.columns.names)
+			err = cmp.Or(p.checkConversions(j), p.checkConvert(j.columns.names))
 		}
 	}
 	return plan, err
@@ -181,6 +185,10 @@ func (p *Plan) begin(
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	name, err := p.nameFrom(ctx, src, from)
+	if err != nil {
+		return nil, nil, nil, err
+	}
 	if rows, err = p.openWritable(ctx, src, from, d); err != nil {
 		return nil, nil, nil, err
 	}
@@ -192,6 +200,7 @@ func (p *Plan) begin(
 	if j.masker, err = p.Masks.Masker(from, rows.Columns()); err != nil {
 		return nil, nil, nil, errors.Join(err, rows.Close())
 	}
+	j.setConverter(p, name)
 	return rows, &whole, j, nil
 }
 

@@ -162,7 +162,7 @@ func (p *Plan) previewTables(
 		})
 	})
 	if err == nil && known {
-		err = p.checkConvert(columns)
+		err = cmp.Or(p.checkConvert(columns), p.checkConversions(jobs...))
 	}
 	if err != nil {
 		return nil, nil, err

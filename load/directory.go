@@ -161,7 +161,11 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 	if err := p.checkConvert(columns); err != nil {
 		return nil, err
 	}
-	if err := p.checkTypes(namesOfJobs(jobs)); err != nil {
+	names, all := namesOfJobs(jobs)
+	if err := p.checkTypes(names, all); err != nil {
+		return nil, err
+	}
+	if err := p.checkConversions(all...); err != nil {
 		return nil, err
 	}
 	if len(jobs) > 1 && (p.Columns != nil || p.Rename != nil) {
@@ -209,6 +213,7 @@ func (p *Plan) jobOf(
 		return j, err
 	}
 	j.columns.written = true
+	j.setConverter(p, nameIn(table.Definition, table.Name))
 	if j.system.IsDynamic() {
 		j.columns.keepText()
 	}

@@ -53,6 +53,9 @@
 // into PostgreSQL, whatever their names, parses nothing, and looks only at columns whose type may change a value that
 // the source can have.
 //
+// Values are converted by [Plan.Conversions] before they reach the sink, in one place for all formats and databases
+// ([culvert/convert]).
+//
 // The database is told what types the values had ([sink.Filling.Types]): those of the manifest, or of the source of a
 // copy. Values of other files have none, and each is looked at.
 //

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"culvert/convert"
 	"culvert/export"
 	"culvert/format"
 	"culvert/internal/rowsum"
@@ -48,6 +49,10 @@ type Plan struct {
 	// applied on all cores. The names of tables are those of the source.
 	Masks *mask.Policy
 
+	// Conversions change values before they reach the sink, after Masks. The names of tables are those of the manifest
+	// or the source; of other files, that of the table that is filled. A conversion that is for no column is an error.
+	Conversions []convert.Conversion
+
 	// Types are types of columns of tables that are made, in place of those of the definition, or their equals in
 	// another system. Each must be for a column of a table, or nothing is made. Tables that exist keep theirs.
 	Types []ColumnType
@@ -61,7 +66,8 @@ type Plan struct {
 	// ReadBack has the database read all rows back before they are committed, and compares their sum with that of the
 	// rows that were read. In another system than that of the source, it is the canonical sum of package manifest, for
 	// the types that the source has. If it is not known what the values are, as of files of other programs, they must
-	// be printed as they were written: the number 1.0 in a column of type numeric(10,2) is not.
+	// be printed as they were written: the number 1.0 in a column of type numeric(10,2) is not. With Conversions, the
+	// rows are those that were sent, after them, and not those of the manifest.
 	ReadBack bool
 
 	// Analyze updates the statistics of each table after it was committed, if the sink is a [sink.Analyzer].
@@ -100,6 +106,7 @@ type Stats struct {
 	Skipped int      // parts that the ledger had already
 	Omitted []string // what a table that was made does not have of its definition, by name
 	Existed bool     // a table was to be made, but was there and empty, and was filled as it is
+	Changed []string // columns whose values were converted: the rows of the table have another sum
 	Err     error    // why not all was loaded; or, if Rows are all of it, what could not be done after that
 
 	tried  bool          // false if the work ended before

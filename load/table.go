@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"culvert/convert"
 	"culvert/format"
 	"culvert/internal/canonical"
 	"culvert/internal/rowsum"
@@ -30,19 +31,23 @@ type job struct {
 	shows    bool            // so has what the decoder of the text shows
 	prints   bool            // the source can print CSV
 	masker   *mask.Masker    // of the rows of a source, or nil
-	alone    string          // why there will be fewer loaders than wanted
-	table    string          // the name of the table as the sink writes it
-	object   string          // what identifies the table in the sink
-	omitted  []string        // of the definition
-	later    []string        // of it, after all tables have their rows
-	columns  *columns
-	create   *source.Definition // nil if the table must exist
-	grouped  bool               // it is filled with those to which it refers, and those that refer to it
-	exists   bool
-	across   bool         // what is read back are the values, since the sink is of another system
-	answer   *answer      // of the sink, which was asked about several tables at once; nil if it is to be asked
-	size     *source.Size // in the source of a copy; nil if it is not known
-	pieces   []piece
+	converts *convert.Converter
+
+	conversions []int // of the plan, that are for its columns
+
+	alone   string   // why there will be fewer loaders than wanted
+	table   string   // the name of the table as the sink writes it
+	object  string   // what identifies the table in the sink
+	omitted []string // of the definition
+	later   []string // of it, after all tables have their rows
+	columns *columns
+	create  *source.Definition // nil if the table must exist
+	grouped bool               // it is filled with those to which it refers, and those that refer to it
+	exists  bool
+	across  bool         // what is read back are the values, since the sink is of another system
+	answer  *answer      // of the sink, which was asked about several tables at once; nil if it is to be asked
+	size    *source.Size // in the source of a copy; nil if it is not known
+	pieces  []piece
 
 	expected, kept int64 // bytes: see [filling.expect]
 }
@@ -186,7 +191,7 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 		stats.made = &f
 	}
 	stats.undo = func() { t.takeBack() }
-	stats.Omitted, stats.later = j.omitted, j.later
+	stats.Omitted, stats.later, stats.Changed = j.omitted, j.later, j.converts.Columns()
 	stats.Existed = j.create != nil && j.exists && stats.Skipped == 0
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
 	return stats, nil
@@ -231,7 +236,7 @@ func (t *filling) prepare() error {
 	c.learn(t.table.Columns(), dynamic)
 	t.prep = preparer{
 		from: t.job.from, fields: c.fields, csv: t.job.csv, shows: t.job.shows, masker: t.job.masker,
-		decoders: make(chan format.Decoder, t.plan.jobs()),
+		converter: t.job.converts.For(t.table.Columns()), decoders: make(chan format.Decoder, t.plan.jobs()),
 	}
 	text, is := t.table.(sink.TextTable)
 	if !is {
@@ -241,7 +246,7 @@ func (t *filling) prepare() error {
 		return nil
 	}
 	t.prep.table, t.prep.fitter = text, text
-	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all {
+	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && t.job.converts == nil {
 		t.prep.asIs, t.prep.csv, t.prep.from = true, true, format.CSV{}
 	}
 	var err error

@@ -114,13 +114,15 @@ func (p *Plan) jobOfText(
 		return nil, err
 	}
 	_, csv := f.(format.CSV)
-	return &job{
+	j := &job{
 		name: name, to: table, from: f, text: true, csv: csv, columns: columns,
 		pieces: []piece{{name: name, read: func(ctx context.Context, use useRows) error {
 			defer context.AfterFunc(ctx, stopping.stop)()
 			return use([]fill{t.fill}, t.header)
 		}}},
-	}, nil
+	}
+	j.setConverter(p, nameOf(table))
+	return j, p.checkConversions(j)
 }
 
 // text is the text of a file, after its header.

@@ -46,6 +46,8 @@ type Flags struct {
 	LockTimeout string `yaml:"lock-timeout" flag:"lock-timeout" doc:"The longest wait for locks, such as 10s."`
 	Redact      bool   `yaml:"redact-errors" flag:"redact-errors" doc:"Keep values out of errors."`
 
+	Convert Conversions `yaml:"convert" flag:"convert" doc:"The rules for the columns of each pattern, in order."`
+
 	Mask     Masks    `yaml:"mask" flag:"mask" doc:"The rule for the columns of each pattern; the last one counts."`
 	Key      Key      `yaml:"key" flag:"mask-key" doc:"The key of masks, which is never in this file."`
 	Programs Programs `yaml:"programs" flag:"mask-program" doc:"The file of the program of each rule program NAME."`
@@ -77,11 +79,11 @@ func (f *Flags) Apply(file string, flags *pflag.FlagSet) (useless []string, err 
 			useless = append(useless, field.Tag.Get("yaml"))
 			continue
 		}
-		if rules, are := v.Field(i).Interface().(Masks); are {
+		if rules, are := rulesOf(v.Field(i)); are {
 			// The rules of the command line come after those of the file, and leave none out.
 			list := flag.Value.(pflag.SliceValue)
 			if err := list.Replace(slices.Concat(rules, list.GetSlice())); err != nil {
-				return nil, &Error{File: file, Text: fmt.Sprintf("mask: %v", err)}
+				return nil, &Error{File: file, Text: fmt.Sprintf("%s: %v", name, err)}
 			}
 			flag.Changed = true
 			continue
@@ -96,6 +98,17 @@ func (f *Flags) Apply(file string, flags *pflag.FlagSet) (useless []string, err 
 		}
 	}
 	return useless, nil
+}
+
+// rulesOf returns the rules of a field that has some, for columns that patterns match.
+func rulesOf(v reflect.Value) (rules []string, are bool) {
+	switch value := v.Interface().(type) {
+	case Masks:
+		return value, true
+	case Conversions:
+		return value, true
+	}
+	return nil, false
 }
 
 // texts returns the values of a field, as they are written after a flag.

@@ -369,6 +369,7 @@ func (f *filling) finish(stats load.Stats, err error) error {
 	}
 	if err == nil {
 		reportLoaders(f.w, f.o.Jobs, []load.Stats{stats})
+		reportConversions(f.w, []load.Stats{stats})
 	}
 	return err
 }

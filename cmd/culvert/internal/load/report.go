@@ -41,13 +41,14 @@ type Table struct {
 	Omitted []string `json:"omitted,omitempty"` // what a table that was made does not have
 	Existed bool     `json:"existed,omitempty"` // it was to be made, and was there already, without rows
 	Outside bool     `json:"outside_snapshot,omitempty"`
+	Changed []string `json:"converted,omitempty"` // columns: the rows of the table have another sum
 	Error   string   `json:"error,omitempty"`
 }
 
 func (r *Report) add(a *command.App, stats load.Stats, err error) {
 	t := Table{
 		Name: stats.Name, Table: stats.Table, Rows: stats.Rows, Loaders: stats.Loaders, Reason: stats.Alone,
-		Skipped: stats.Skipped, Omitted: stats.Omitted, Existed: stats.Existed,
+		Skipped: stats.Skipped, Omitted: stats.Omitted, Existed: stats.Existed, Changed: stats.Changed,
 	}
 	if stats.Summed {
 		t.Sum = stats.Sum.String()
@@ -83,6 +84,7 @@ func reportTables(a *command.App, w *command.Work, r *Report, jobs int, all []lo
 	}
 	reportFailures(a, failures)
 	reportLoaders(w, jobs, all)
+	reportConversions(w, all)
 	w.Summary = ui.Several(int64(of), "table") + ", "
 	if complete < of {
 		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)
@@ -274,6 +276,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = append(hints, "or remove the rows of all these tables yourself, and load without --truncate or --swap")
 	case command.Is[*load.SameTargetError](err):
 		hints = []string{otherName}
+	case command.Is[*load.ConversionError](err):
+		hints = []string{"a pattern is column, table.column or schema.table.column: culvert help conversions"}
 	case command.Is[*load.HeirsError](err):
 		hints = []string{
 			"remove the rows of the tables that inherit, and load or copy this table without them",
@@ -330,7 +334,7 @@ func (f *tableFlags) hintsOfUnknown(unknown *source.UnknownError) []string {
 		return []string{"--type names a column of a table that is made: TABLE.COLUMN=TYPE"}
 	case unknown.What != "column":
 		return nil
-	case slices.Contains(f.convert, unknown.Name):
+	case slices.Contains(f.convert.columns, unknown.Name):
 		return []string{"--convert takes names that columns of DEST have"}
 	}
 	return []string{"give the column another name with --map OLD=NEW, or choose others with --columns"}

@@ -21,7 +21,8 @@ type tableFlags struct {
 	create, truncate, swap, appending, analyze bool
 	dryRun, redact                             bool
 	conflict                                   string
-	key, columns, renames, convert, types      []string
+	key, columns, renames, types               []string
+	convert                                    conversions
 	lockTimeout                                time.Duration
 	sequences, triggers                        string
 	isWhole                                    bool // the whole database is made
@@ -38,8 +39,8 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.StringSliceVar(&f.key, "key", nil, "with --on-conflict update, the `COLUMNS` of the key: a,b")
 	flags.StringSliceVar(&f.columns, "columns", nil, "read only these `COLUMNS`: a,b,c")
 	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
-	flags.StringSliceVar(&f.convert, "convert", nil,
-		"let these `COLUMNS` of DEST change values, for example round numbers: a,b")
+	flags.Var(&f.convert, "convert", "let columns a,b of DEST change values, for example round numbers; "+
+		"or convert values: `PATTERN=RULE`; repeatable")
 	flags.StringArrayVar(&f.types, "type", nil,
 		"with --create, make a column TABLE.COLUMN with another type: `NAME=TYPE`; repeatable")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
@@ -59,7 +60,7 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 	plan := &load.Plan{
 		Loaders: jobs, Jobs: jobs, Create: f.create, Columns: f.columns, Analyze: f.analyze,
 		Progress: new(load.Progress), Columnar: argument.Columnar,
-		Filling: sink.Filling{Key: f.key, Convert: f.convert, Redact: f.redact, LockTimeout: f.lockTimeout},
+		Filling: sink.Filling{Key: f.key, Convert: f.convert.columns, Redact: f.redact, LockTimeout: f.lockTimeout},
 	}
 	switch {
 	case f.truncate:
@@ -108,6 +109,10 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 			return nil, err
 		}
 		plan.Types = append(plan.Types, one)
+	}
+	var err error
+	if plan.Conversions, err = f.convert.parse(); err != nil {
+		return nil, err
 	}
 	for _, rename := range f.renames {
 		from, to, _ := strings.Cut(rename, "=") // a column of SQLite can have an empty name

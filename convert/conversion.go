@@ -1,0 +1,95 @@
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"culvert/internal/namepattern"
+	"culvert/source"
+)
+
+// Conversion is a rule for the columns that a pattern matches. The zero value is none.
+type Conversion struct {
+	pattern *namepattern.Pattern
+	rule    rule
+}
+
+// rule has the words of a rule, and the value of default.
+type rule struct{ name, text string }
+
+// rules are those without a value.
+var rules = []rule{
+	{"zero-date", "null"}, {"nul", "strip"}, {"nul", "error"},
+	{"epoch", "seconds"}, {"epoch", "millis"}, {"epoch", "julian"},
+	{"empty", "null"}, {"trim", ""},
+}
+
+// Parse reads a pattern and a rule.
+func Parse(pattern, text string) (Conversion, error) {
+	parsed, err := namepattern.Parse(pattern, 3)
+	if err != nil {
+		return Conversion{}, fmt.Errorf("convert: %w", err)
+	}
+	if value, is := strings.CutPrefix(text, "default "); is {
+		return Conversion{parsed, rule{"default", value}}, nil
+	}
+	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	one := rule{name, strings.TrimSpace(rest)}
+	if !slices.Contains(rules, one) {
+		return Conversion{}, fmt.Errorf("convert: there is no rule %q: it is zero-date null, nul strip, nul error, "+
+			"epoch seconds, epoch millis, epoch julian, empty null, trim, or default VALUE", text)
+	}
+	return Conversion{parsed, one}, nil
+}
+
+// ParseText reads PATTERN=RULE.
+func ParseText(text string) (Conversion, error) {
+	pattern, rule, found := strings.Cut(text, "=")
+	if !found {
+		return Conversion{}, errors.New("convert: a conversion is PATTERN=RULE")
+	}
+	return Parse(pattern, rule)
+}
+
+// String returns PATTERN=RULE.
+func (c Conversion) String() string { return c.Pattern() + "=" + c.rule.String() }
+
+// Pattern returns the text of the pattern.
+func (c Conversion) Pattern() string { return c.pattern.String() }
+
+// Matches reports whether a column is meant. The parts of the name are those of its table: a schema, which may be
+// empty, and a name.
+func (c Conversion) Matches(table []string, column string) bool {
+	return c.pattern.Match(append(slices.Clip(table), column)...)
+}
+
+func (r rule) String() string { return strings.TrimSpace(r.name + " " + r.text) }
+
+// retype returns a column with the type of the values that the rule makes of those that it had.
+func (r rule) retype(c source.Column) source.Column {
+	switch r.name {
+	case "epoch":
+		c.Type, c.Logical = "text", source.Type{Class: source.TimestampClass, Precision: microseconds}
+	case "default":
+		c.Type = "text" // the value may be anything
+	}
+	return c
+}
+
+// ValueError reports a value that a rule cannot convert. It does not show the value.
+type ValueError struct {
+	Column string
+	Rule   string
+	Row    int64 // of the batch, from 1
+	Err    error
+}
+
+func (e *ValueError) Error() string {
+	return fmt.Sprintf("convert: row %d, column %q: the value cannot be converted by the rule %q: %v", e.Row, e.Column,
+		e.Rule, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ValueError) Unwrap() error { return e.Err }
