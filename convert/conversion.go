@@ -21,9 +21,14 @@ type rule struct{ name, text string }
 
 // rules are those without a value.
 var rules = []rule{
-	{"zero-date", "null"}, {"nul", "strip"}, {"nul", "error"},
-	{"epoch", "seconds"}, {"epoch", "millis"}, {"epoch", "julian"},
-	{"empty", "null"}, {"trim", ""},
+	{"zero-date", "null"},
+	{"nul", "strip"},
+	{"nul", "error"},
+	{"epoch", "seconds"},
+	{"epoch", "millis"},
+	{"epoch", "julian"},
+	{"empty", "null"},
+	{"trim", ""},
 }
 
 // Parse reads a pattern and a rule.

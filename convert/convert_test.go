@@ -127,7 +127,7 @@ func TestRules(t *testing.T) {
 
 // TestParse refuses what is no rule, and rules for no column.
 func TestParse(t *testing.T) {
-	for _, text := range []string{"a", "a=", "a=nul", "a=epoch", "a=epoch hours", "a=default", "a.b.c.d=trim", "=trim"} {
+	for _, text := range []string{"a", "a=", "a=nul", "a=epoch", "a=epoch hours", "a=default", "a.b.c.d=trim", "="} {
 		if got, err := convert.ParseText(text); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}

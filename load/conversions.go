@@ -36,8 +36,8 @@ func (j *job) setConverter(p *Plan, name []string) {
 	}
 }
 
-// checkConversions returns a [*ConversionError] if a conversion is for none of the tables. Tables that are not known are
-// nil.
+// checkConversions returns a [*ConversionError] if a conversion is for none of the tables. Those that are not known
+// are nil.
 func (p *Plan) checkConversions(jobs ...*job) error {
 	for i, one := range p.Conversions {
 		isFor := func(j *job) bool { return j != nil && slices.Contains(j.conversions, i) }

@@ -31,7 +31,8 @@ func conversions(t *testing.T, texts ...string) (all []convert.Conversion) {
 }
 
 // rawEvents is the table as another program has it: SQLite has no types that keep such values out.
-const rawEvents = `CREATE TABLE events (id INTEGER PRIMARY KEY, at INTEGER, zoned INTEGER, day TEXT, note TEXT, n INTEGER);
+const rawEvents = `CREATE TABLE events (id INTEGER PRIMARY KEY, at INTEGER, zoned INTEGER, day TEXT, note TEXT,
+	n INTEGER);
 INSERT INTO events VALUES (1, 1700000000, 1700000000, '0000-00-00', '  ', NULL),
 	(2, NULL, 0, '2024-02-29', ' a ' || char(0) || 'b', 7)`
 
@@ -69,15 +70,22 @@ func TestConversions(t *testing.T) {
 		want  [2]string
 	}{
 		"PostgreSQL": {
-			postgresSide, [5]string{"timestamp(3)", "timestamptz", "date", "text", "int"},
-			[2]string{"1,2023-11-14 22:13:20,2023-11-14 22:13:20+00,,,5\n", "2,,1970-01-01 00:00:00+00,2024-02-29,a b,7\n"},
+			postgresSide,
+			[5]string{"timestamp(3)", "timestamptz", "date", "text", "int"},
+			[2]string{
+				"1,2023-11-14 22:13:20,2023-11-14 22:13:20+00,,,5\n", "2,,1970-01-01 00:00:00+00,2024-02-29,a b,7\n",
+			},
 		},
 		"MariaDB": {
-			mariaDBSide, [5]string{"datetime(3)", "datetime", "date", "text", "int"},
-			[2]string{"1,2023-11-14 22:13:20.000,2023-11-14 22:13:20,,,5\n", "2,,1970-01-01 00:00:00,2024-02-29,a b,7\n"},
+			mariaDBSide,
+			[5]string{"datetime(3)", "datetime", "date", "text", "int"},
+			[2]string{
+				"1,2023-11-14 22:13:20.000,2023-11-14 22:13:20,,,5\n", "2,,1970-01-01 00:00:00,2024-02-29,a b,7\n",
+			},
 		},
 		"SQLite": {
-			sqliteSide, [5]string{"TEXT", "TEXT", "TEXT", "TEXT", "INTEGER"},
+			sqliteSide,
+			[5]string{"TEXT", "TEXT", "TEXT", "TEXT", "INTEGER"},
 			[2]string{"1,2023-11-14 22:13:20,2023-11-14 22:13:20,,,5\n", "2,,1970-01-01 00:00:00,2024-02-29,a b,7\n"},
 		},
 	} {
@@ -89,12 +97,14 @@ func TestConversions(t *testing.T) {
 				t.Helper()
 				n++
 				table, types := fmt.Sprintf("e%d", n), test.types
-				if err := s.try(fmt.Sprintf("CREATE TABLE %s (id int PRIMARY KEY, at %s, zoned %s, day %s, note %s, n %s)",
-					table, types[0], types[1], types[2], types[3], types[4])); err != nil {
+				sql := fmt.Sprintf("CREATE TABLE %s (id int PRIMARY KEY, at %s, zoned %s, day %s, note %s, n %s)",
+					table, types[0], types[1], types[2], types[3], types[4])
+				if err := s.try(sql); err != nil {
 					t.Fatal(err)
 				}
 				stats, err := run(table)
-				if want := []string{"at", "zoned", "day", "note", "n"}; err != nil || !slices.Equal(stats.Changed, want) {
+				want := []string{"at", "zoned", "day", "note", "n"}
+				if err != nil || !slices.Equal(stats.Changed, want) {
 					t.Errorf("%s: %+v, %v", how, stats, err)
 				}
 			}
@@ -107,7 +117,8 @@ func TestConversions(t *testing.T) {
 				return plan.Copy(t.Context(), s.dst, from, "events", table)
 			})
 			for _, f := range []format.Format{format.CSV{}, format.JSONL{}, parquet.Format{}} {
-				b := newBackupOf(t, from, export.Plan{Format: f, Unencrypted: true, Compression: export.None}, 0, "events")
+				as := export.Plan{Format: f, Unencrypted: true, Compression: export.None}
+				b := newBackupOf(t, from, as, 0, "events")
 				fill("export", func(table string) (load.Stats, error) {
 					all, err := plan.Directory(t.Context(), s.dst, b.Directory, map[string]string{"events": table})
 					return slices.Concat(all, make([]load.Stats, 1))[0], err

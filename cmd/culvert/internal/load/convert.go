@@ -90,6 +90,6 @@ func reportConversions(w *command.Work, all []load.Stats) {
 		more = fmt.Sprintf(" and %s", ui.Several(int64(len(names)-most), "other column"))
 		names = names[:most]
 	}
-	w.App.Console.Print(fmt.Sprintf("converted: %s%s; rows are counted and compared as they were sent, so their sum is "+
-		"another than where they come from", strings.Join(names, ", "), more))
+	w.App.Console.Print(fmt.Sprintf("converted: %s%s; rows are counted and compared as they were sent, so their sum "+
+		"is another than where they come from", strings.Join(names, ", "), more))
 }
