@@ -27,8 +27,7 @@ var floors = [][]string{
 	{
 		"bytebuf", "internal/crc", "internal/disk", "internal/fingerprint", "internal/grace", "internal/lazyregexp",
 		"internal/namepattern", "internal/ordered", "internal/publish", "internal/recent", "internal/readahead",
-		"internal/rowsum",
-		"internal/strictio",
+		"internal/rowsum", "internal/strictio", "pace",
 	},
 	{"agefile", "cipherio", "secureconn", "wal", "place", "internal/compress", "internal/keyfile", "internal/typename"},
 	{

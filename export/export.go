@@ -16,6 +16,7 @@ import (
 	"culvert/internal/compress"
 	"culvert/internal/rowsum"
 	"culvert/mask"
+	"culvert/pace"
 	"culvert/source"
 )
 
@@ -108,6 +109,9 @@ type Plan struct {
 	// Choices say what is meant of the tables with these names, instead of the Selection. Their selections have no
 	// limit. A table without rows is only in the manifest, and needs a definition.
 	Choices map[string]source.Choice
+
+	// Pace limits how fast rows are written to all files together. Nil does not.
+	Pace *pace.Limit
 
 	// Progress, if not nil, counts while an export runs.
 	Progress *Progress

@@ -328,6 +328,9 @@ func (pl *pipeline) write() error {
 		if f.err != nil {
 			return pl.locate(f.err)
 		}
+		if err := pl.plan.Pace.Wait(pl.ctx, f.rows, textOf(f.parts)); err != nil {
+			return err
+		}
 		if _, err := pl.dst.Write(f.data); err != nil {
 			return err
 		}
@@ -341,6 +344,14 @@ func (pl *pipeline) write() error {
 		f.data = kept(f.data)
 		pl.queue.Free(item)
 	}
+}
+
+// textOf returns the size of the text of parts.
+func textOf(parts []part) (size int64) {
+	for _, part := range parts {
+		size += int64(part.textSize)
+	}
+	return size
 }
 
 // count adds parts of the output to the figures.

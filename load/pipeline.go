@@ -11,6 +11,7 @@ import (
 
 	"culvert/internal/grace"
 	"culvert/internal/ordered"
+	"culvert/pace"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -48,6 +49,7 @@ type pipeline struct {
 	loaders []*worker
 	workers int
 	count   func(rows, text int64) // of what is passed to loaders
+	pace    *pace.Limit            // or nil
 	stop    func()                 // ends a read that waits
 
 	queue *ordered.Queue[*block]
@@ -156,6 +158,9 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 		b.moved = moved
 		of := figures{b.rows, b.size(), b.sum.Text, b.loaded.Text, pl.prepare.valuesOf(b), b.summed}
 		total.add(of)
+		if err := pl.pace.Wait(pl.ctx, of.rows, of.text); err != nil {
+			return total, err
+		}
 		pl.count(of.rows, of.text)
 		select {
 		case pl.deal <- item:

@@ -13,6 +13,7 @@ import (
 	"culvert/format"
 	"culvert/internal/rowsum"
 	"culvert/mask"
+	"culvert/pace"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -80,6 +81,9 @@ type Plan struct {
 	// Columnar are the formats of columns that exports may have, by the name that the manifest has for them, such as
 	// parquet. So nobody compiles one that is not used.
 	Columnar map[string]format.Columnar
+
+	// Pace limits how fast rows are passed to the loaders of all tables together. Nil does not.
+	Pace *pace.Limit
 
 	// Progress, if not nil, counts while rows are loaded.
 	Progress *Progress

@@ -300,6 +300,7 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 		t.count(0, before)
 		pl := &pipeline{
 			name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count, stop: stop,
+			pace: t.plan.Pace,
 		}
 		got, err = pl.run(ctx, readers)
 		return err

@@ -25,6 +25,7 @@ import (
 	"culvert/export"
 	"culvert/internal/tablechoice"
 	"culvert/manifest"
+	"culvert/pace"
 	"culvert/place"
 	"culvert/source"
 )
@@ -59,6 +60,7 @@ type options struct {
 	limit   int64
 
 	given func(flag string) bool
+	rate  command.RateFlag
 }
 
 // New returns the command export.
@@ -101,6 +103,9 @@ func New(a *command.App) *cobra.Command {
 	flags.BoolVar(&o.ordered, "ordered", false, "keep the order of the table, with one connection")
 	o.WorkFlags.Add(cmd, "j")
 	o.AddEnd(cmd)
+	o.rate.Add(flags)
+	cmd.MarkFlagsMutuallyExclusive("rate", "queue") // whose workers are other processes
+	cmd.MarkFlagsMutuallyExclusive("rate", "workers")
 	flags.Lookup("jobs").Usage = "use `N` cores, and connections to PostgreSQL (default: all)"
 	return cmd
 }
@@ -170,7 +175,7 @@ func run(
 		return err
 	}
 	db, names, plan := e.db, e.names, e.plan
-	plan.Progress = watch(w)
+	plan.Progress = watch(w, plan.Pace)
 	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db), o.masks.Inputs()}
 	if o.several(names) {
 		e.inputs = argument.WithOwnIdentity(slices.Concat(inputs...))
@@ -266,21 +271,21 @@ func reasonOf(stats export.Stats) string {
 }
 
 // watch makes the progress of an export the figures of the work.
-func watch(w *command.Work) *export.Progress {
+func watch(w *command.Work, limit *pace.Limit) *export.Progress {
 	progress := new(export.Progress)
 	w.Figures = func() ui.Figures {
 		return ui.Figures{Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load()}
 	}
 	w.Status = func() ui.Status {
 		all := ui.Task{
-			Name: w.Name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
+			Name: command.Paced(w.Name, limit), Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
 			Done: progress.Done(),
 		}
 		t, several := progress.Table()
 		if !several {
 			return ui.Status{Task: all}
 		}
-		all.Name = fmt.Sprintf("%d/%d tables", t.Number, t.Of)
+		all.Name = command.Paced(fmt.Sprintf("%d/%d tables", t.Number, t.Of), limit)
 		one := ui.Task{Name: t.Name, Amount: ui.Several(t.Rows, "row"), Bytes: t.Text, Done: t.Done}
 		return ui.Status{Task: all, Active: []ui.Task{one}}
 	}
@@ -364,6 +369,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 	plan := &export.Plan{
 		Jobs: o.Jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
 		PartSize:  o.sizeOfParts(),
+		Pace:      o.rate.Limit,
 		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
 	}
 	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {

@@ -61,6 +61,7 @@ type Flags struct {
 	Workers        int    `yaml:"workers" flag:"workers" doc:"Read parts with so many sessions of this process."`
 	MaxConnections int    `yaml:"max-connections" flag:"max-connections" doc:"Open at most so many sessions."`
 	Jobs           int    `yaml:"jobs" flag:"jobs" doc:"Use so many cores and connections."`
+	Rate           string `yaml:"rate" flag:"rate" doc:"Move at most so much, such as 50MB/s or 10000rows/s."`
 	FailFast       bool   `yaml:"fail-fast" flag:"fail-fast" doc:"Stop at the first table that fails."`
 }
 

@@ -428,7 +428,7 @@ func (r *work) watch(name string, read func() int64, done func() float64) {
 	}
 	r.w.Status = func() ui.Status {
 		return ui.Status{Task: ui.Task{
-			Name: name, Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
+			Name: command.Paced(name, r.plan.Pace), Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
 			Done: done(),
 		}}
 	}

@@ -26,6 +26,7 @@ type tableFlags struct {
 	lockTimeout                                time.Duration
 	sequences, triggers                        string
 	isWhole                                    bool // the whole database is made
+	rate                                       command.RateFlag
 }
 
 func (f *tableFlags) add(cmd *cobra.Command) {
@@ -50,6 +51,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
 	flags.BoolVar(&f.redact, "redact-errors", false, "keep values out of errors")
+	f.rate.Add(flags)
 	cmd.MarkFlagsMutuallyExclusive("truncate", "swap", "append", "create")
 	cmd.MarkFlagsMutuallyExclusive("on-conflict", "create")
 	cmd.MarkFlagsMutuallyExclusive("on-conflict", "swap")
@@ -59,7 +61,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 	plan := &load.Plan{
 		Loaders: jobs, Jobs: jobs, Create: f.create, Columns: f.columns, Analyze: f.analyze,
-		Progress: new(load.Progress), Columnar: argument.Columnar,
+		Progress: new(load.Progress), Columnar: argument.Columnar, Pace: f.rate.Limit,
 		Filling: sink.Filling{Key: f.key, Convert: f.convert.columns, Redact: f.redact, LockTimeout: f.lockTimeout},
 	}
 	switch {
