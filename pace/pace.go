@@ -38,8 +38,15 @@ var units = []struct {
 	name string
 	size float64
 }{
-	{"rows", 0}, {"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"kB", 1e3}, {"KB", 1e3}, {"MB", 1e6},
-	{"GB", 1e9}, {"B", 1},
+	{"rows", 0},
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{"kB", 1e3},
+	{"KB", 1e3},
+	{"MB", 1e6},
+	{"GB", 1e9},
+	{"B", 1},
 }
 
 // least is the fewest bytes or rows a second: with fewer, a batch would wait for hours, and connections would end.

@@ -51,7 +51,7 @@ func TestWait(t *testing.T) {
 			if took := time.Since(begin); took != want {
 				t.Errorf("%s: 100 batches took %v, want %v", text, took, want)
 			}
-			time.Sleep(time.Hour) // which is not saved up
+			<-time.After(time.Hour) // which is not saved up
 			begin = time.Now()
 			for range 2 {
 				if err := limit.Wait(t.Context(), 200, 100_000); err != nil {

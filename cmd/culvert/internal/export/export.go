@@ -278,8 +278,8 @@ func watch(w *command.Work, limit *pace.Limit) *export.Progress {
 	}
 	w.Status = func() ui.Status {
 		all := ui.Task{
-			Name: command.Paced(w.Name, limit), Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
-			Done: progress.Done(),
+			Name:   command.Paced(w.Name, limit),
+			Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(), Done: progress.Done(),
 		}
 		t, several := progress.Table()
 		if !several {

@@ -428,8 +428,8 @@ func (r *work) watch(name string, read func() int64, done func() float64) {
 	}
 	r.w.Status = func() ui.Status {
 		return ui.Status{Task: ui.Task{
-			Name: command.Paced(name, r.plan.Pace), Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(),
-			Done: done(),
+			Name:   command.Paced(name, r.plan.Pace),
+			Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(), Done: done(),
 		}}
 	}
 	r.w.Begin()
