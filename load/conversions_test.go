@@ -15,6 +15,7 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/format/parquet"
+	"culvert/internal/testkit"
 	"culvert/load"
 )
 
@@ -174,5 +175,26 @@ func execSQLite(t *testing.T, path, sql string) {
 	defer closing(t, conn)
 	if err := conn.Exec(sql); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestConversionZeroDates copies the zero dates of MariaDB, which no other system has, and reads the rows back.
+func TestConversionZeroDates(t *testing.T) {
+	was := testkit.MariaDB(t).NewDatabase(t)
+	was.Exec(t, "CREATE TABLE e (id int PRIMARY KEY, day date, at datetime(3)) COLLATE utf8mb4_bin; SET sql_mode = ''; "+
+		"INSERT INTO e VALUES (1, '0000-00-00', '0000-00-00 00:00:00'), (2, '2020-00-15', '2020-01-02 03:04:05.678')")
+	src := openMySQL(t, was)
+	for name, to := range map[string]func(*testing.T) side{"PostgreSQL": postgresSide, "SQLite": sqliteSide} {
+		t.Run(name, func(t *testing.T) {
+			s := to(t)
+			plan := load.Plan{ReadBack: true, Create: true, Conversions: conversions(t, "e.*=zero-date null")}
+			if stats, err := plan.Copy(t.Context(), s.dst, src, "e", "e"); err != nil {
+				t.Fatalf("%+v: %v", stats, err)
+			}
+			want := []string{"1,,\n", "2,,2020-01-02 03:04:05.678\n"}
+			if got := csvOf(t, s.open(), "e"); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
