@@ -182,7 +182,8 @@ func execSQLite(t *testing.T, path, sql string) {
 func TestConversionZeroDates(t *testing.T) {
 	was := testkit.MariaDB(t).NewDatabase(t)
 	was.Exec(t, "CREATE TABLE e (id int PRIMARY KEY, day date, at datetime(3)) COLLATE utf8mb4_bin; "+
-		"SET sql_mode = ''; INSERT INTO e VALUES (1, '0000-00-00', '0000-00-00 00:00:00'), (2, '2020-00-15', '2020-01-02 03:04:05.678')")
+		"SET sql_mode = ''; INSERT INTO e VALUES (1, '0000-00-00', '0000-00-00 00:00:00'), "+
+		"(2, '2020-00-15', '2020-01-02 03:04:05.678')")
 	src := openMySQL(t, was)
 	for name, to := range map[string]func(*testing.T) side{"PostgreSQL": postgresSide, "SQLite": sqliteSide} {
 		t.Run(name, func(t *testing.T) {
