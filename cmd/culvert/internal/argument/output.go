@@ -134,13 +134,10 @@ func OpenSink(ctx context.Context, a *command.App, path string, force bool, flag
 ) {
 	nothing := func(err error) error { return err }
 	switch info, err := os.Stat(path); {
+	case path == "" && ui.IsTerminal(a.Stdout):
+		return &printable{Stream: command.Stream{Writer: a.Stdout}, hints: binaryHints}, nothing, nil
 	case path == "" || path == "-":
-		out, err := a.DataOutput()
-		stream := command.Stream{Writer: out}
-		if err == nil && path == "" && ui.IsTerminal(out) {
-			return &printable{Stream: stream, hints: binaryHints}, nothing, nil
-		}
-		return stream, nothing, err
+		return command.Stream{Writer: a.Stdout}, nothing, nil
 	case err == nil && !info.Mode().IsRegular():
 		// A pipe or /dev/null is written to as it is.
 		f, err := os.OpenFile(path, os.O_WRONLY, 0)

@@ -85,11 +85,7 @@ func keygen(a *command.App, r *keygenReport, path string, postQuantum bool) erro
 	r.Path = path
 	if path == "-" {
 		warnOfReadableOutput(a)
-		out, closed := a.DataOutput()
-		if closed != nil {
-			return closed
-		}
-		err = key.Write(out, time.Now())
+		err = key.Write(a.Stdout, time.Now())
 	} else {
 		err = key.Create(path, time.Now())
 	}

@@ -21,11 +21,7 @@ func maskKeygen(a *command.App, r *keygenReport, path string) (err error) {
 	r.Path, r.Fingerprint = path, key.Fingerprint()
 	if path == "-" {
 		warnOfReadableOutput(a)
-		out, err := a.DataOutput()
-		if err != nil {
-			return err
-		}
-		return writeMaskKey(out, key)
+		return writeMaskKey(a.Stdout, key)
 	}
 	if _, err := os.Lstat(path); err == nil {
 		return command.WithHint(fmt.Errorf("mask key file %q exists", path), "make another one elsewhere: -o FILE")

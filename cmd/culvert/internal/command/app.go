@@ -76,24 +76,6 @@ func (a *App) ClaimStdin(purpose string) (io.Reader, error) {
 	if a.stdinUse != "" {
 		return nil, Usagef("standard input cannot be %s: it is %s already", purpose, a.stdinUse)
 	}
-	if isClosed(a.Stdin) {
-		return nil, WithHint(Usagef("standard input is to be %s, and is closed", purpose),
-			closedHint("for no input, < /dev/null"))
-	}
 	a.stdinUse = purpose
 	return a.Stdin, nil
-}
-
-// DataOutput returns standard output for data that is lost if nobody gets it.
-func (a *App) DataOutput() (io.Writer, error) {
-	if isClosed(a.Stdout) {
-		return nil, WithHint(Usagef("standard output is closed, and the data would be lost"),
-			closedHint("to throw it away, > /dev/null"))
-	}
-	return a.Stdout, nil
-}
-
-// closedHint says what else looks like a closed stream, and what is meant to be /dev/null.
-func closedHint(meant string) string {
-	return meant + "; /dev/null that is open for reading and writing counts as closed"
 }

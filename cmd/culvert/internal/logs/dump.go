@@ -88,16 +88,12 @@ type recordLine struct {
 
 // printRecords prints the entries from an LSN on and returns the LSN after the last one.
 func printRecords(ctx context.Context, a *command.App, log *wal.Reader, next wal.LSN) (wal.LSN, error) {
-	out, err := a.DataOutput()
-	if err != nil {
-		return next, err
-	}
 	for record, err := range log.Records(ctx, next) {
 		if err != nil {
 			return next, err
 		}
 		line := recordLine{LSN: record.LSN, GroupEnd: record.Last, Data: record.Data}
-		if err := ui.WriteJSON(out, line); err != nil {
+		if err := ui.WriteJSON(a.Stdout, line); err != nil {
 			return next, err
 		}
 		next = record.LSN + 1
