@@ -268,10 +268,10 @@ func TestProgramDigits(t *testing.T) {
 func TestProgramEnd(t *testing.T) {
 	for _, test := range []struct{ script, err string }{
 		{upper, ""},
-		{`read -r q; echo "$line"; cat >/dev/null; exit 7`, "exit status 7"},
-		{`read -r q; echo "$line"; cat >/dev/null; echo more`, "answered more than it was asked"},
-		{`read -r q; echo "$line"; exec sleep 1000`, "did not end within 20ms"},
-		{`read -r q; echo "$line"; ` + holdsOutput + `exec cat >/dev/null`, "did not end within 20ms"},
+		{`read -r line; echo "$line"; cat >/dev/null; exit 7`, "exit status 7"},
+		{`read -r line; echo "$line"; cat >/dev/null; echo more`, "answered more than it was asked"},
+		{`read -r line; echo "$line"; exec sleep 1000`, "did not end within 20ms"},
+		{`read -r line; echo "$line"; ` + holdsOutput + `exec cat >/dev/null`, "did not end within 20ms"},
 	} {
 		m, programs := programmed(t.Context(), t, column(t, "text", "string"), test.script)
 		programs.SetTimes(time.Minute, time.Minute)

@@ -36,7 +36,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.swap, "swap", false, "fill a new table, which takes the place of the old one at the end")
 	flags.BoolVar(&f.appending, "append", false, "keep the rows that a table has")
 	flags.StringVar(&f.conflict, "on-conflict", "fail",
-		"treat rows whose key exists by `POLICY`: fail, or ignore or update, which imply --append")
+		"treat rows whose key exists by `POLICY`: fail, or ignore or update, which append")
 	flags.StringSliceVar(&f.key, "key", nil, "with --on-conflict update, the `COLUMNS` of the key: a,b")
 	flags.StringSliceVar(&f.columns, "columns", nil, "read only these `COLUMNS`: a,b,c")
 	flags.StringSliceVar(&f.renames, "map", nil, "load the column OLD into the column NEW: `OLD=NEW`; repeatable")
