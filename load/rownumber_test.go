@@ -46,3 +46,24 @@ func TestRowNumber(t *testing.T) {
 		}
 	}
 }
+
+// TestRowNumberAfterLines has each database refuse the row after one of several lines.
+func TestRowNumberAfterLines(t *testing.T) {
+	const text = "id,t,n\n1,\"two\nlines\",1\n1,,1\n"
+	for name, to := range map[string]func(*testing.T) side{
+		"PostgreSQL": postgresSide, "MariaDB": mariaDBSide, "SQLite": sqliteSide,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := to(t)
+			if err := s.try("CREATE TABLE t (id int PRIMARY KEY, t text, n int)"); err != nil {
+				t.Fatal(err)
+			}
+			var plan load.Plan
+			_, err := plan.Text(t.Context(), s.dst, strings.NewReader(text), "t.csv", format.CSV{}, "t")
+			refused, is := errors.AsType[*sink.RowError](err)
+			if !is || refused.Row != 2 {
+				t.Errorf("row 2 is refused as %v", err)
+			}
+		})
+	}
+}

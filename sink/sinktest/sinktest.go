@@ -114,6 +114,7 @@ var parts = []struct {
 	{"Columns", testColumns, nil},
 	{"Discard", testDiscard, nil},
 	{"Refused", testRefused, nil},
+	{"RefusedLine", testRefusedLine, nil},
 	{"Unknown", testUnknown, nil},
 	{"Append", testAppend, nil},
 	{"Values", testValues, nil},

@@ -24,11 +24,12 @@ type loader struct {
 	encoder format.Encoder
 	text    []byte // of batches, to be reused
 
-	running *feed   // the COPY that takes batches, or nil
-	sent    int64   // rows of batches in it
-	rows    int64   // that the server has counted since Send
-	arrived int64   // of the transaction, in the temporary table
-	merged  *merged // what became of them, or nil
+	running *feed     // the COPY that takes batches, or nil
+	sent    int64     // rows of batches in it
+	copied  lineCount // of the last COPY
+	rows    int64     // that the server has counted since Send
+	arrived int64     // of the transaction, in the temporary table
+	merged  *merged   // what became of them, or nil
 }
 
 var _ sink.TextLoader = (*loader)(nil)
@@ -79,7 +80,7 @@ func (l *loader) Add(b *source.Batch) error {
 		if err := l.takes(); err != nil {
 			return err
 		}
-		l.running, l.sent = l.feed(), 0
+		l.running, l.sent, l.copied = l.feed(), 0, lineCount{}
 	}
 	if l.encoder == nil {
 		encoder, err := format.CSV{}.Encoder(l.t.columns)
@@ -96,6 +97,7 @@ func (l *loader) Add(b *source.Batch) error {
 		return err
 	}
 	write := func(text []byte) ([]byte, error) {
+		l.copied.see(text)
 		_, err := l.running.w.Write(text)
 		return text[:0], err
 	}
@@ -123,23 +125,34 @@ func (l *loader) loadText(r io.Reader) error {
 	if err := l.takes(); err != nil {
 		return err
 	}
-	in := &input{r: r}
+	l.copied = lineCount{}
+	in := &input{r: r, lines: &l.copied}
 	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.t.copySQL())
 	in.end()
 	if in.err != nil {
 		return in.err
 	}
 	if err != nil {
-		return l.s.rowFailed(l.t.ctx, l.t.target, err)
+		return l.rowFailed(err)
 	}
 	l.count(tag.RowsAffected())
 	return nil
 }
 
-// input is a reader that is not used after its end, and remembers its error.
+// rowFailed explains an error of the last COPY.
+func (l *loader) rowFailed(err error) error {
+	err = l.s.rowFailed(l.t.ctx, l.t.target, err)
+	if row, is := errors.AsType[*sink.RowError](err); is && row.Line > 0 {
+		row.Line = l.copied.lineOf(row.Line)
+	}
+	return err
+}
+
+// input is a reader that is not used after its end, counts lines, and remembers its error.
 type input struct {
 	mu    sync.Mutex
 	r     io.Reader
+	lines *lineCount
 	ended bool
 	err   error // except io.EOF
 }
@@ -151,6 +164,7 @@ func (in *input) Read(p []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	}
 	n, err := in.r.Read(p)
+	in.lines.see(p[:n])
 	if err != nil && err != io.EOF {
 		in.err = err
 	}
@@ -195,7 +209,7 @@ func (l *loader) finish() error {
 	<-f.ended
 	switch {
 	case f.err != nil:
-		return l.s.rowFailed(l.t.ctx, l.t.target, f.err)
+		return l.rowFailed(f.err)
 	case f.rows != l.sent:
 		return &sink.CountError{Table: l.t.target.name(), Sent: l.sent, Counted: f.rows}
 	}
