@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -98,33 +99,41 @@ func wrong(reason string, args ...any) error {
 	return &format.RowError{Reason: fmt.Sprintf(reason, args...)}
 }
 
-// bytesOf decodes an encoding in which each byte is a character. ASCII is the same in all of those with letters as
-// expected, and is copied.
+// bytesOf decodes an encoding in which each byte is a character of at most three bytes in UTF-8. ASCII is the same in
+// all of those with letters as expected, and is copied by words.
 func bytesOf(m *charmap.Charmap, name string) decode {
-	var table [256][]byte
+	var table [256]uint32 // the bytes of a character, and above them their number: 0 if there is none
 	isASCII := true
 	for i := range table {
 		if c := m.DecodeByte(byte(i)); c != utf8.RuneError {
-			table[i] = utf8.AppendRune(nil, c)
+			var text [4]byte
+			n := utf8.EncodeRune(text[:3], c)
+			table[i] = binary.LittleEndian.Uint32(text[:]) | uint32(n)<<24
 			isASCII = isASCII && (i >= utf8.RuneSelf || c == rune(i))
 		}
 	}
 	return func(dst, in []byte) ([]byte, int, error) {
+		n := len(dst)
+		dst = slices.Grow(dst, 3*len(in)+4)
+		dst = dst[:cap(dst)]
 		for i := 0; i < len(in); {
-			plain := i
-			for isASCII && len(in)-i >= 8 && binary.LittleEndian.Uint64(in[i:])&0x8080808080808080 == 0 {
-				i += 8
+			if isASCII && len(in)-i >= 8 {
+				if w := binary.LittleEndian.Uint64(in[i:]); w&0x8080808080808080 == 0 {
+					binary.LittleEndian.PutUint64(dst[n:], w)
+					i, n = i+8, n+8
+					continue
+				}
 			}
-			dst = append(dst, in[plain:i]...)
 			for end := min(i+8, len(in)); i < end; i++ {
 				c := table[in[i]]
-				if c == nil {
-					return dst, 0, wrong("the byte 0x%02x is no character of %s", in[i], name)
+				if c == 0 {
+					return dst[:n], 0, wrong("the byte 0x%02x is no character of %s", in[i], name)
 				}
-				dst = append(dst, c...)
+				binary.LittleEndian.PutUint32(dst[n:], c)
+				n += int(c >> 24)
 			}
 		}
-		return dst, 0, nil
+		return dst[:n], 0, nil
 	}
 }
 

@@ -1,12 +1,17 @@
 package charset_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/ianaindex"
 
 	"culvert/format"
 	"culvert/format/charset"
@@ -36,6 +41,34 @@ func TestTextBecomesUTF8(t *testing.T) {
 			if got, err := io.ReadAll(r); err != nil || string(got) != test.want {
 				t.Errorf("%s %q: %q and error %v, want %q", test.encoding, test.text, got, err, test.want)
 			}
+		}
+	}
+}
+
+// Every byte becomes the character that golang.org/x/text knows, at each place of a word.
+func TestEveryByte(t *testing.T) {
+	for _, one := range charmap.All {
+		m, isMap := one.(*charmap.Charmap)
+		name, err := ianaindex.IANA.Name(one)
+		if !isMap || err != nil {
+			continue // it has no registered name
+		}
+		var text []byte
+		var want strings.Builder
+		for i := range 256 {
+			if c := m.DecodeByte(byte(i)); c != utf8.RuneError {
+				text = append(append(text, byte(i)), "plain text"[:i%10]...)
+				for _, b := range text[len(text)-1-i%10:] {
+					want.WriteRune(m.DecodeByte(b))
+				}
+			}
+		}
+		r, err := charset.NewReader(bytes.NewReader(text), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err != nil || string(got) != want.String() {
+			t.Errorf("%s: %q and error %v, want %q", name, got, err, want.String())
 		}
 	}
 }
