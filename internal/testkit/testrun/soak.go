@@ -66,7 +66,7 @@ var soakSlices = []slice{
 	{name: "windows-amd64", system: "windows/amd64"},
 	{name: "linux-arm64", system: "linux/arm64"},
 	{name: "darwin-arm64", system: "darwin/arm64"},
-	{name: "release", module: "tools/release", packages: []string{"."}, tests: "."},
+	{name: "release", module: "tools/release", packages: []string{"./..."}, tests: "."},
 	{name: "module", module: "tools", packages: []string{"./modulepath"}, tests: "."},
 	{name: "race-1", tests: ".", race: true, turn: 1},
 	{name: "race-2", tests: ".", race: true, turn: 2},
