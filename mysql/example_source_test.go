@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"culvert/mysql"
 	"culvert/source"
@@ -63,6 +64,29 @@ func ExampleOpenSource() {
 		if err := db.Close(); err != nil {
 			fmt.Println(err)
 		}
+	}
+}
+
+// Several connections read one state, each a table.
+func ExampleSourceConfig() {
+	ctx := context.Background()
+	config := mysql.SourceConfig{Connections: 4, LockWait: 2 * time.Second}
+	db, err := config.Open(ctx, "mysql://reader@db.example.com/shop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer db.Close()
+	others, fewer := db.Beside(3)
+	if fewer != nil {
+		fmt.Println(fewer.Reason)
+	}
+	fmt.Println("others could not commit for", db.Moment().Held)
+	for _, src := range others {
+		go func() {
+			defer src.Close()
+			// … src.Table(ctx, "orders")
+		}()
 	}
 }
 

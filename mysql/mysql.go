@@ -17,7 +17,7 @@
 //
 // # Reading: one view of the database
 //
-// A [Source] reads everything on one connection, in one read-only transaction with a consistent snapshot. [OpenSource]
+// A [Source] reads everything in one read-only transaction with a consistent snapshot. [OpenSource]
 // takes the snapshot, so tables that are read one after the other fit together, whatever others write meanwhile. This
 // holds for storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current
 // rows, and those of FEDERATED the rows of another server: see [Source.OutsideSnapshot]. Tables of every engine can be
@@ -34,6 +34,18 @@
 //
 // Once a table of Aria was read, MariaDB sets no savepoints in the transaction. From then on, [Source.Query] takes only
 // what EXPLAIN does, such as SELECT, since a CALL could end the transaction and begin another one unnoticed.
+//
+// # Reading: several connections
+//
+// No session of these systems can join a snapshot that exists. [SourceConfig] opens several connections that begin
+// their transactions while nobody can commit, so all show one state. All are connected before the server is locked, so
+// the lock lasts for one statement: for MariaDB from 10.4 on by BACKUP STAGE, and elsewhere by FLUSH TABLES WITH READ
+// LOCK, for which the user needs the right RELOAD. A connection of its own has the lock. If it is lost, or was not
+// granted in time, one connection reads alone. [Source.Beside] returns the others.
+//
+// The rows of a table implement [source.Divider]: the connections share a large table in ranges of its primary key, of
+// the types that [Source.Parts] cuts by. The server estimates where a range of integers should end, with a look at a
+// few pages of the index. For other keys it walks along the index. Every row is in one range, whatever the estimates.
 //
 // # Reading: values
 //
@@ -178,8 +190,8 @@ import (
 )
 
 // Source reads a database in one read-only transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Preparer], [source.Describer], [source.Definer], [source.Schemer], [source.Parter] and
-// [source.PartialSnapshotter]. It must be used by one goroutine at a time.
+// [source.Omitter], [source.Preparer], [source.Describer], [source.Definer], [source.Schemer], [source.Parter],
+// [source.Grouped] and [source.PartialSnapshotter]. It must be used by one goroutine at a time.
 type Source = read.DB
 
 // Sink fills the tables of a database. It is a [sink.Sink], [sink.Cloner], [sink.Grouper], [sink.Restorer] and
@@ -194,6 +206,9 @@ var (
 	_ source.Source = (*Source)(nil)
 	_ sink.Sink     = (*Sink)(nil)
 )
+
+// SourceConfig says how a database is opened to be read. The zero value is what [OpenSource] does.
+type SourceConfig = read.Config
 
 // OpenSource connects to a database and begins the transaction in which it is read.
 //

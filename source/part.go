@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Snapshot names a state of a database, so that other sessions can read the same state, also from other processes and
@@ -103,6 +104,25 @@ type Sharer interface {
 	// The error is [ErrSnapshotLost] if the source that shared it is closed, and [ErrOtherServer] if the address leads
 	// to another server or database.
 	Join(ctx context.Context, s Snapshot) (Source, error)
+}
+
+// Grouped is implemented by sources that several connections can read from one state if they are opened together, since
+// no session can join a snapshot of the database later.
+type Grouped interface {
+	// Beside returns up to n other sources that were opened with this one, show the same state, and are not in use. If
+	// there are fewer, the second value is the reason, or nil if this source was opened with fewer. Each must be
+	// closed, which leaves it to a later call, and may be used by a goroutine of its own, while this source is open.
+	// They read the parts of each other, and know what this one has prepared ([Preparer]).
+	Beside(n int) ([]Source, *IndivisibleError)
+
+	// Moment returns how they were opened.
+	Moment() Moment
+}
+
+// Moment is the point in time whose state several connections show.
+type Moment struct {
+	Connections int           // that show it
+	Held        time.Duration // how long others may have waited for a lock of the whole server; 0 if there was none
 }
 
 // Errors of snapshots and parts.

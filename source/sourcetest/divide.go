@@ -14,6 +14,19 @@ import (
 // dividedInto is the number of readers.
 const dividedInto = 3
 
+// createDivided is createMany of a table that several readers can share.
+func (f *Fixture) createDivided(t *testing.T, table string) {
+	t.Helper()
+	id := "bigint"
+	if f.Parting != nil {
+		id += f.Parting.Column
+	}
+	f.createRows(t, table, id, manyRows)
+	if f.Parting != nil {
+		f.analyze(t, table)
+	}
+}
+
 // divide divides the rows of a table, and closes them at the end of the test.
 func (f *Fixture) divide(ctx context.Context, t *testing.T, src source.Source, table string) []source.Rows {
 	t.Helper()
@@ -70,7 +83,7 @@ func readTogether(t *testing.T, all []source.Rows, each func(reader int)) (ids m
 
 // testDivide checks that the readers return every row once, and that their progress ends at 1.
 func testDivide(t *testing.T, f *Fixture) {
-	f.createMany(t, "divide_t")
+	f.createDivided(t, "divide_t")
 	src := f.open(t)
 	for range 2 {
 		all := f.divide(context.Background(), t, src, "divide_t")
@@ -104,7 +117,7 @@ func testDivide(t *testing.T, f *Fixture) {
 
 // testDivideRefused checks that Divide at the wrong time fails, and that the rows can still be read.
 func testDivideRefused(t *testing.T, f *Fixture) {
-	f.createMany(t, "refused_t")
+	f.createDivided(t, "refused_t")
 	src := f.open(t)
 	rows := f.rows(t, src, "refused_t")
 	count := readBatches(t, rows, 1)
@@ -135,7 +148,7 @@ func testDivideRefused(t *testing.T, f *Fixture) {
 
 // testDivideClosed closes divided rows before they are read and in the middle.
 func testDivideClosed(t *testing.T, f *Fixture) {
-	f.createMany(t, "closed_t")
+	f.createDivided(t, "closed_t")
 	src := f.open(t)
 	for batches := range 2 {
 		all := f.divide(context.Background(), t, src, "closed_t")
@@ -155,7 +168,7 @@ func testDivideClosed(t *testing.T, f *Fixture) {
 
 // testDivideCanceled cancels the context of all readers at the first batch.
 func testDivideCanceled(t *testing.T, f *Fixture) {
-	f.createMany(t, "canceled_t")
+	f.createDivided(t, "canceled_t")
 	src := f.open(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -179,7 +192,7 @@ func testDivideCanceled(t *testing.T, f *Fixture) {
 
 // testDivideFailing closes one reader, which must not affect the others.
 func testDivideFailing(t *testing.T, f *Fixture) {
-	f.createMany(t, "failing_t")
+	f.createDivided(t, "failing_t")
 	src := f.open(t)
 	all := f.divide(context.Background(), t, src, "failing_t")
 	last := len(all) - 1

@@ -69,6 +69,10 @@ type Fixture struct {
 	// Divides is set if several readers can share a table of a few megabytes.
 	Divides bool
 
+	// Beside is the number of sources that were opened together with each, if the source is a [source.Grouped] that
+	// divides tables by their keys.
+	Beside int
+
 	// Parting is set if the source is a [source.Parter].
 	Parting *Parting
 
@@ -154,6 +158,9 @@ var parts = []struct {
 	{"DivideClosed", testDivideClosed, divides},
 	{"DivideCanceled", testDivideCanceled, divides},
 	{"DivideFailing", testDivideFailing, divides},
+	{"DivideWriters", testDivideWriters, func(f *Fixture) bool { return divides(f) && cuts(f) && f.Parting.Writers }},
+	{"DivideKeys", testDivideKeys, func(f *Fixture) bool { return divides(f) && besides(f) }},
+	{"Beside", testBeside, besides},
 	{"Parts", testParts, cuts},
 	{"PartsEmpty", testPartsEmpty, cuts},
 	{"PartsView", testPartsView, cuts},

@@ -12,8 +12,9 @@ import (
 // Describe returns the state of the database that is read.
 //
 // These systems do not name snapshots, so the snapshot is named by the time at which it was taken, by the server's
-// clock. The position is the place of the snapshot in MariaDB's binary log, as FILE:OFFSET. It is "" without such a
-// log, and for MySQL, which does not report it.
+// clock. The position is the place of the snapshot in MariaDB's binary log, as FILE:OFFSET; and "GTID" with the global
+// transaction identifiers, if several connections have begun together. MySQL tells its position only then. It is ""
+// without such a log, or if the user may not see it.
 func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 	if err := db.begin(ctx); err != nil {
 		return source.Description{}, err
@@ -36,15 +37,11 @@ func (db *DB) Describe(ctx context.Context) (source.Description, error) {
 		status[strings.ToLower(row[0])] = row[1]
 	}
 	if file := status["binlog_snapshot_file"]; file != "" {
-		description.Position = file + ":" + status["binlog_snapshot_position"]
+		description.Position = withGTIDs(file+":"+status["binlog_snapshot_position"], db.group.position)
+	} else if !s.IsMariaDB {
+		description.Position = db.group.position
 	}
 	return description, nil
-}
-
-// tableRows are the rows of a table, or of a part of it.
-type tableRows struct {
-	*rows
-	table table
 }
 
 var _ source.Sized = (*tableRows)(nil)
@@ -94,18 +91,27 @@ func (s *session) estimate(ctx context.Context, t table) (rows, bytes float64, e
 	return count(found[0][0]), count(found[0][1]), nil
 }
 
-// planned returns how many rows the server expects to meet the condition. MariaDB says so only in EXPLAIN EXTENDED.
+// planned returns how many rows the server expects to meet the condition.
 func (s *session) planned(ctx context.Context, t table) (float64, error) {
+	return s.plannedRows(ctx, t.SQL()+" WHERE ("+t.Where+"\n)", true)
+}
+
+// plannedRows returns how many rows of a table the server expects to look at, or to find in them. MariaDB says the
+// latter only in EXPLAIN EXTENDED.
+func (s *session) plannedRows(ctx context.Context, from string, filtered bool) (float64, error) {
 	sql := "EXPLAIN "
 	if s.IsMariaDB {
 		sql += "EXTENDED "
 	}
-	found, err := s.Query(ctx, wire.AnyColumns, sql+"SELECT 1 FROM "+t.SQL()+" WHERE ("+t.Where+"\n)")
+	found, err := s.Query(ctx, wire.AnyColumns, sql+"SELECT 1 FROM "+from)
 	if err != nil || len(found) == 0 || len(found[0]) < 3 {
 		return 0, err
 	}
 	// The last columns are rows, filtered (in percent), and Extra.
 	last := found[0][len(found[0])-3:]
+	if !filtered {
+		return count(last[0]), nil
+	}
 	return count(last[0]) * count(last[1]) / 100, nil
 }
 

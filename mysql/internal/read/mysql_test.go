@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"culvert/internal/testkit"
 	"culvert/mysql/internal/read"
@@ -29,12 +30,23 @@ func TestMain(m *testing.M) {
 }
 
 func TestSource(t *testing.T) {
+	for name, connections := range map[string]int{"One": 1, "Several": 3} {
+		t.Run(name, func(t *testing.T) { testSource(t, connections) })
+	}
+}
+
+func testSource(t *testing.T, connections int) {
+	if connections > 1 {
+		read.SetRangeBytes(t, 4<<10) // so that tables of some rows have several ranges
+	}
 	database := testkit.MariaDB(t).NewDatabase(t)
 	sourcetest.Run(t, sourcetest.Fixture{
-		Open:  func(t *testing.T) source.Source { return open(t, database.URL()) },
-		Exec:  func(t *testing.T, sql string) { database.Exec(t, sql) },
-		Quote: quote,
-		Text:  "longtext",
+		Open:    func(t *testing.T) source.Source { return openTogether(t, database.URL(), connections) },
+		Divides: connections > 1,
+		Beside:  connections - 1,
+		Exec:    func(t *testing.T, sql string) { database.Exec(t, sql) },
+		Quote:   quote,
+		Text:    "longtext",
 		FailingQuery: "SELECT IF(seq < 200000, seq, (SELECT 1 UNION SELECT 2))" +
 			" FROM seq_1_to_200000",
 		EndlessQuery: "SELECT SLEEP(3600)",
@@ -201,6 +213,19 @@ func open(tb testing.TB, address string) *read.DB {
 	}
 	return db
 }
+
+// openTogether opens a database with several connections.
+func openTogether(tb testing.TB, address string, connections int) *read.DB {
+	tb.Helper()
+	db, err := read.Config{Connections: connections, LockWait: patience}.Open(context.Background(), address)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return db
+}
+
+// patience is for locks that a test does not expect to wait for.
+const patience = time.Minute
 
 // openNew opens a new database in which the statements have been run, and closes it at the end of the test.
 func openNew(tb testing.TB, sql string) (*read.DB, *testkit.MariaDBDatabase) {

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,8 +18,8 @@ import (
 
 var _ source.Parter = (*DB)(nil)
 
-// Parts cuts a table by its primary key, in this DB, which alone can read the parts: no session of MySQL can join the
-// snapshot of another.
+// Parts cuts a table by its primary key. This DB can read the parts, and those that were opened together with it: no
+// session of MySQL can join the snapshot of another.
 //
 // The server walks along the key, so for InnoDB it reads all pages of the table once, except those of large values. One
 // part is what has no primary key, or one with other types than integers, DECIMAL, DATE, DATETIME, TIMESTAMP, and texts
@@ -118,16 +119,17 @@ func (db *DB) cut(ctx context.Context, t table, key key, part source.Part, n int
 
 var errUncounted = errors.New("the server did not count the rows")
 
-// snapshot identifies the transaction, which is equal to no other.
+// snapshot identifies the transaction, or the first of those that have begun together, which is equal to no other.
 func (db *DB) snapshot() source.Snapshot {
-	server := sha256.Sum256([]byte(db.session.Server)) // it has names of the server's machine
+	first := cmp.Or(db.first, db.session)
+	server := sha256.Sum256([]byte(first.Server)) // it has names of the server's machine
 	return source.Snapshot{
-		Server: hex.EncodeToString(server[:16]), Database: db.session.Database,
-		State: fmt.Sprintf("connection %d, transaction of %s", db.session.ID, db.session.taken),
+		Server: hex.EncodeToString(server[:16]), Database: first.Database,
+		State: fmt.Sprintf("connection %d, transaction of %s", first.ID, first.taken),
 	}
 }
 
-// Part returns the rows of a part that this DB has cut.
+// Part returns the rows of a part that this DB has cut, or one that was opened together with it.
 func (db *DB) Part(ctx context.Context, p source.Part) (source.Rows, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
@@ -186,6 +188,7 @@ type key []keyColumn
 type keyColumn struct {
 	name, charset, collation string
 	isText, isBytes          bool
+	isInteger                bool
 	value                    *lazyregexp.Regexp // of other types: what a value is printed as
 }
 
@@ -196,12 +199,14 @@ var (
 	setName     = lazyregexp.New(`^[a-z0-9_]+$`) // of a character set, or a collation
 )
 
+var integer = keyColumn{value: numberText, isInteger: true}
+
 // keyTypes are the types that are cut. Others are compared in another order than the one in which an index has them,
 // such as ENUM, or are not printed exactly, such as FLOAT.
 var keyTypes = map[string]keyColumn{
-	"tinyint": {value: numberText}, "smallint": {value: numberText}, "mediumint": {value: numberText},
-	"int": {value: numberText}, "bigint": {value: numberText}, "decimal": {value: numberText},
-	"date": {value: instantText}, "datetime": {value: instantText}, "timestamp": {value: instantText},
+	"tinyint": integer, "smallint": integer, "mediumint": integer, "int": integer, "bigint": integer,
+	"decimal": {value: numberText},
+	"date":    {value: instantText}, "datetime": {value: instantText}, "timestamp": {value: instantText},
 	"char": {isText: true}, "varchar": {isText: true}, "binary": {isBytes: true}, "varbinary": {isBytes: true},
 }
 

@@ -7,14 +7,21 @@ import (
 	"fmt"
 	"strings"
 
-	"culvert/mysql/internal/wire"
 	"culvert/source"
 )
 
 // DB is a connection to a database. It implements [source.Source] and must be used by one goroutine at a time.
 type DB struct {
 	session *session
-	open    *rows // the rows that were returned last, or nil
+	open    opened   // the rows that were returned last, or nil
+	group   *group   // of those that were opened together
+	first   *session // of the group, if this one was opened beside it; otherwise nil
+}
+
+// opened are rows that were returned.
+type opened interface {
+	unread() bool  // they may still be read
+	end(err error) // sets the error that Next returns, unless it has one, and frees the connection
 }
 
 var (
@@ -26,17 +33,7 @@ var (
 )
 
 // Open connects to a database and begins the transaction.
-func Open(ctx context.Context, url string) (*DB, error) {
-	settings, err := wire.Resolve(url)
-	if err != nil {
-		return nil, err
-	}
-	s, err := connect(ctx, settings)
-	if err != nil {
-		return nil, err
-	}
-	return &DB{session: s}, nil
-}
+func Open(ctx context.Context, url string) (*DB, error) { return Config{}.Open(ctx, url) }
 
 // Table returns all rows of a table or view.
 //
@@ -76,7 +73,7 @@ func (db *DB) begin(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("mysql: %w", err)
 	}
-	if db.open != nil && db.open.err == nil {
+	if db.open != nil && db.open.unread() {
 		return errors.New("mysql: other rows of the database are still open")
 	}
 	if db.session.Gone {
@@ -85,12 +82,17 @@ func (db *DB) begin(ctx context.Context) error {
 	return nil
 }
 
-// Close ends the transaction and the connection, even if rows are open. It takes a few seconds at most, and always
-// returns nil: everything that was read has been confirmed before.
+// Close ends the transaction and the connection, even if rows are open; of several, all that are not in use. It takes a
+// few seconds at most, and always returns nil: everything that was read has been confirmed before.
 func (db *DB) Close() error {
 	if db.open != nil {
 		db.open.end(errClosed)
 	}
+	if db.first != nil {
+		db.group.put(db.session)
+		return nil
+	}
 	db.session.Close()
+	db.group.close()
 	return nil
 }

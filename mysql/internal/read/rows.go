@@ -136,6 +136,15 @@ func (r *rows) PrintedBy() source.Dialect { return source.MySQL }
 
 func (r *rows) Next(b *source.Batch) error {
 	b.Reset(len(r.columns))
+	if err := r.add(b); err == nil || err == io.EOF && b.Rows() > 0 {
+		return nil
+	}
+	b.Reset(len(r.columns))
+	return r.err
+}
+
+// add adds rows to the batch until it is full. It returns io.EOF after the last, once the rows are confirmed.
+func (r *rows) add(b *source.Batch) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -151,11 +160,7 @@ func (r *rows) Next(b *source.Batch) error {
 	if err == nil {
 		return nil
 	}
-	if err = r.finish(err); err == io.EOF && b.Rows() > 0 {
-		return nil
-	}
-	b.Reset(len(r.columns))
-	return err
+	return r.finish(err)
 }
 
 // fill adds rows to the batch. It returns io.EOF after the last.
@@ -277,6 +282,8 @@ func (r *rows) release() error {
 	r.result, r.statement = nil, nil
 	return err
 }
+
+func (r *rows) unread() bool { return r.err == nil }
 
 // Close ends the statement on the server, if it still runs.
 func (r *rows) Close() error {

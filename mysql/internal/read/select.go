@@ -26,7 +26,7 @@ func (db *DB) Select(ctx context.Context, name string, selection source.Selectio
 	if err != nil {
 		return nil, err
 	}
-	return &tableRows{rows: r, table: t}, nil
+	return &tableRows{rows: r, db: db, table: t}, nil
 }
 
 // look finds a table and the columns of a selection from it.

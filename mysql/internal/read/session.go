@@ -21,23 +21,26 @@ type session struct {
 	converted map[string]bool // whether texts of a character set survive, for those that were asked for
 }
 
+// connect connects and makes the settings. The session is in no transaction yet.
 func connect(ctx context.Context, settings *wire.Settings) (*session, error) {
 	conn, err := wire.Connect(ctx, settings)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{Conn: conn}
-	if err := s.beginTransaction(ctx); err != nil {
-		s.Close()
-		return nil, err
+	for _, sql := range settingsSQL {
+		if err := s.Exec(ctx, sql); err != nil {
+			err = s.Explain(ctx, "making the settings", err)
+			s.Close()
+			return nil, err
+		}
 	}
 	return s, nil
 }
 
-// beginSQL makes the settings and takes the snapshot. The settings concern values and timeouts, which get their longest
-// values. MySQL and MariaDB each read a comment of their own. The session stays read-only even if a statement of the
-// user ends the transaction.
-var beginSQL = []string{
+// settingsSQL concerns values and timeouts, which get their longest values. MySQL and MariaDB each read a comment of
+// their own. The session stays read-only even if a statement of the user ends the transaction.
+var settingsSQL = []string{
 	`SET SESSION time_zone = '+00:00',
 	sql_mode = REPLACE(@@sql_mode, 'PAD_CHAR_TO_FULL_LENGTH', ''),
 	sql_select_limit = 18446744073709551615,
@@ -50,22 +53,23 @@ var beginSQL = []string{
 	/*M!100101 , max_statement_time = 0 */
 	/*M!100300 , idle_transaction_timeout = 0, idle_readonly_transaction_timeout = 0 */`,
 	"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
-	"START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
 }
 
-func (s *session) beginTransaction(ctx context.Context) error {
-	const doing = "beginning the transaction"
-	for _, sql := range beginSQL {
-		if err := s.Exec(ctx, sql); err != nil {
-			return s.Explain(ctx, doing, err)
-		}
-	}
+const beginning = "beginning the transaction"
+
+// begin takes the snapshot, in one round trip. A transaction before it ends.
+func (s *session) begin(ctx context.Context) error {
+	return s.Explain(ctx, beginning, s.Exec(ctx, "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY"))
+}
+
+// begun asks what is to be known of a transaction that has just begun.
+func (s *session) begun(ctx context.Context) error {
 	found, err := s.Query(ctx, 2, "SELECT UTC_TIMESTAMP(6), @@sql_mode")
 	if err == nil && len(found) != 1 {
 		err = wire.ErrAnswer
 	}
 	if err != nil {
-		return s.Explain(ctx, doing, err)
+		return s.Explain(ctx, beginning, err)
 	}
 	s.taken, s.sqlMode = found[0][0], found[0][1]
 	return nil

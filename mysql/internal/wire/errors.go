@@ -99,6 +99,12 @@ func (e *refusedError) Error() string { return fmt.Sprintf("mysql: %s: %v", e.do
 
 func (e *refusedError) Unwrap() error { return e.refused }
 
+// Is reports whether others have locked what the statement needs for too long (ER_LOCK_WAIT_TIMEOUT).
+func (e *refusedError) Is(target error) bool {
+	const lockWaitTimeout = 1205
+	return target == source.ErrLocked && e.refused.Number == lockWaitTimeout
+}
+
 // Redacted is for [source.Redacted].
 func (e *refusedError) Redacted() error {
 	refused := *e.refused

@@ -1,0 +1,150 @@
+package read
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"culvert/mysql/internal/catalog"
+	"culvert/mysql/internal/wire"
+)
+
+// lock keeps all transactions of a server from being committed, by a connection of its own: if that ends, the server
+// takes the lock back.
+type lock struct {
+	conn  *wire.Conn
+	end   string    // the statement that releases it
+	since time.Time // when the first statement was sent for which others may wait
+}
+
+// withStages is the first version of MariaDB with stages of a backup, 10.4. Only tests change it.
+var withStages = 1004
+
+// locking returns the statements of the lock.
+//
+// MariaDB has stages of a backup. The last of them waits only for commits, and not for statements that
+// run; without the ones before it, the server would run them too. The first one waits for other backups, and keeps
+// nobody waiting. Elsewhere the lock waits for every statement that writes, and in MySQL for all that read, too
+// (mysqldump and mydumper use the same statements).
+func locking(c *wire.Conn) (before string, take []string, end string) {
+	var major, minor int
+	_, err := fmt.Sscanf(c.Version, "%d.%d", &major, &minor)
+	if err == nil && c.IsMariaDB && 100*major+minor >= withStages {
+		return "BACKUP STAGE START",
+			[]string{"BACKUP STAGE FLUSH", "BACKUP STAGE BLOCK_DDL", "BACKUP STAGE BLOCK_COMMIT"}, "BACKUP STAGE END"
+	}
+	return "DO 0", []string{"FLUSH TABLES WITH READ LOCK"}, "UNLOCK TABLES"
+}
+
+// takeLock takes the lock, unless the context ends before. The server gives up a little later, even if this process
+// does not run any more.
+func takeLock(ctx context.Context, conn *wire.Conn, wait time.Duration) (*lock, error) {
+	before, take, end := locking(conn)
+	l := &lock{conn: conn, end: end}
+	seconds := int(math.Ceil(wait.Seconds())) + 1
+	for _, sql := range []string{fmt.Sprintf("SET SESSION lock_wait_timeout = %d", seconds), before} {
+		if err := conn.Exec(ctx, sql); err != nil {
+			return nil, l.failed(ctx, err)
+		}
+	}
+	l.since = time.Now()
+	for _, sql := range take {
+		if err := conn.Exec(ctx, sql); err != nil {
+			return nil, l.failed(ctx, err)
+		}
+	}
+	return l, nil
+}
+
+// failed ends the connection after an error, and with it whatever it has or waits for.
+func (l *lock) failed(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		l.conn.Kill() // otherwise the server would go on waiting for the lock, and others would wait for that
+		return ctx.Err()
+	}
+	if err != nil && !l.conn.Gone {
+		l.conn.Close()
+	}
+	return err
+}
+
+// release releases the lock, and returns for how long others may have waited. An error means that the server may have
+// taken it back before.
+func (l *lock) release(ctx context.Context) (held time.Duration, err error) {
+	err = ctx.Err()
+	if err == nil {
+		err = l.conn.Exec(ctx, l.end)
+	}
+	err = l.failed(ctx, err)
+	return time.Since(l.since), err
+}
+
+// position returns where the log of the server ends under the lock, for what has not its own way to tell that: of
+// MariaDB the GTIDs, and of MySQL the file, the offset and the GTIDs. It is "" if the server does not tell.
+func (l *lock) position(ctx context.Context) (string, error) {
+	if l.conn.IsMariaDB {
+		found, err := l.conn.Query(ctx, 1, "SELECT @@GLOBAL.gtid_binlog_pos")
+		if err != nil || len(found) != 1 {
+			return "", wire.IgnoreRefusal(err)
+		}
+		return found[0][0], nil
+	}
+	for _, sql := range []string{"SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"} { // from MySQL 8.2 on, and before
+		found, err := l.conn.Query(ctx, wire.AnyColumns, sql)
+		if err = wire.IgnoreRefusal(err); err != nil {
+			return "", err
+		}
+		if len(found) == 1 && len(found[0]) >= 2 {
+			position := found[0][0] + ":" + found[0][1]
+			if gtids := strings.Join(strings.Fields(found[0][len(found[0])-1]), ""); len(found[0]) == 5 {
+				position = withGTIDs(position, gtids)
+			}
+			return position, nil
+		}
+	}
+	return "", nil
+}
+
+// withGTIDs adds the global transaction identifiers of a position in the log.
+func withGTIDs(position, gtids string) string {
+	if gtids == "" {
+		return position
+	}
+	return strings.TrimSpace(position + " GTID " + gtids)
+}
+
+// lockDenied are ER_DBACCESS_DENIED_ERROR, ER_ACCESS_DENIED_ERROR and ER_SPECIFIC_ACCESS_DENIED_ERROR.
+var lockDenied = []uint16{1044, 1045, 1227}
+
+// lockTimeout is ER_LOCK_WAIT_TIMEOUT.
+const lockTimeout = 1205
+
+// whyNotLocked says why there is no lock, to end a sentence.
+func whyNotLocked(ctx context.Context, s *session, wait time.Duration, err error) string {
+	refused := wire.Refused(err)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), refused != nil && refused.Number == lockTimeout:
+		return fmt.Sprintf("the lock under which several connections begin was not to be had within %v", wait)
+	case refused != nil && slices.Contains(lockDenied, refused.Number):
+		return "several connections begin under a lock, which the user may not take: GRANT RELOAD ON *.* TO " +
+			s.quotedUser(ctx)
+	}
+	return fmt.Sprintf("the lock under which several connections begin is not to be had: %v", err)
+}
+
+// quotedUser returns the user, as statements name it.
+func (s *session) quotedUser(ctx context.Context) string {
+	found, err := s.Query(ctx, 1, "SELECT CURRENT_USER()")
+	if err != nil || len(found) != 1 {
+		return "it" // the connection shows its error when it is used again
+	}
+	at := strings.LastIndexByte(found[0][0], '@')
+	if at < 0 {
+		return catalog.Quote(found[0][0])
+	}
+	return catalog.Quote(found[0][0][:at]) + "@" + catalog.Quote(found[0][0][at+1:])
+}
