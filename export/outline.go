@@ -148,7 +148,10 @@ func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e 
 	}
 	if len(e.Parts) > 0 {
 		e.Indivisible = e.indivisible()
-		if _, shared := src.(source.Sharer); shared {
+		switch src := src.(type) {
+		case source.Grouped:
+			e.Readers = min(p.MaxReaders(), len(e.Parts), src.Moment().Connections)
+		case source.Sharer:
 			e.Readers = min(p.MaxReaders(), len(e.Parts))
 		}
 	}

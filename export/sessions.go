@@ -18,21 +18,28 @@ type sessions struct {
 	fewer   *source.IndivisibleError // why there are fewer than wanted
 }
 
-// openSessions joins the snapshot of a source with as many sessions as are useful for so many parts. The source is the
-// first of them. If no other session can be had, such as because the server refuses more connections, there are fewer.
+// openSessions joins the snapshot of a source with as many sessions as are useful for so many parts, or uses those that
+// were opened beside it. The source is the first of them. If no other session can be had, such as because the server
+// refuses more connections, there are fewer.
 func (p *Plan) openSessions(ctx context.Context, src source.Source, parts int) (*sessions, error) {
 	s := &sessions{plan: *p, codec: p.compressor(), sources: []source.Source{src}}
-	sharer, ok := src.(source.Sharer)
 	most := min(p.MaxReaders(), parts)
-	if !ok || most < 2 {
+	if most < 2 {
 		return s, nil
 	}
-	snapshot, err := sharer.Share(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.join(ctx, sharer, snapshot, most-1); err != nil {
-		return nil, err
+	switch src := src.(type) {
+	case source.Grouped:
+		var beside []source.Source
+		beside, s.fewer = src.Beside(most - 1)
+		s.sources = append(s.sources, beside...)
+	case source.Sharer:
+		snapshot, err := src.Share(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.join(ctx, src, snapshot, most-1); err != nil {
+			return nil, err
+		}
 	}
 	if len(s.sources) > 1 {
 		s.plan.Jobs = 1

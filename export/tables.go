@@ -37,14 +37,14 @@ func (e *PartialError) Error() string {
 
 // Tables writes each table to a file of its own, and then the manifest. [manifest.FileNames] returns the names of the
 // files. One table is written after the other, each read by as many connections as with Table. If the source looks up
-// many tables together ([source.Preparer]) and is a [source.Sharer], as many sessions as for parts, at least 8 tables
-// for each, first write the tables of up to 4 MiB. They take the memory of such sessions.
+// many tables together ([source.Preparer]) and is a [source.Sharer] or a [source.Grouped], as many sessions as for
+// parts, at least 8 tables for each, first write the tables of up to 4 MiB. They take the memory of such sessions.
 //
 // With a PartSize, each table is written in parts, whose files are in a directory of the table and have the names that
 // [manifest.PartFile] returns. If the source is a [source.Sharer], up to Jobs sessions, at most 16, read parts at the
-// same time, each with one job. Otherwise the parts are written one after the other, with all jobs. A session that
-// fails with [source.ErrLocked] leaves the rest of the table to the others, and the first one reads what none has read.
-// N sessions take at most
+// same time, each with one job; of a [source.Grouped], those that were opened with it. Otherwise the parts are written
+// one after the other, with all jobs. A session that fails with [source.ErrLocked] leaves the rest of the table to the
+// others, and the first one reads what none has read. N sessions take at most
 //
 //	N × (20 MiB + max(32 MiB, 2 × the largest row) if there are rows of more than about 1 MiB)
 //
