@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"time"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/mysql"
@@ -30,6 +31,12 @@ func (mysqlEngine) parse(scheme, rest string) (address string, is bool) {
 
 func (mysqlEngine) open(ctx context.Context, address string) (source.Source, error) {
 	return mysql.OpenSource(ctx, address)
+}
+
+func (mysqlEngine) openTogether(
+	ctx context.Context, address string, sessions int, wait time.Duration,
+) (source.Source, error) {
+	return mysql.SourceConfig{Connections: sessions, LockWait: wait}.Open(ctx, address)
 }
 
 func (mysqlEngine) openSink(ctx context.Context, address string, _ bool) (sink.Sink, error) {

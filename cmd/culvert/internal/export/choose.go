@@ -44,7 +44,7 @@ func (e *request) expandOutput(ctx context.Context) (err error) {
 		return nil
 	}
 	o.output, err = o.job.Expand(o.choice.Name(), time.Now(), func() (_ string, err error) {
-		src, err := o.open(ctx, e.db)
+		src, err := o.openOne(ctx, e.db)
 		if err != nil {
 			return "", err
 		}

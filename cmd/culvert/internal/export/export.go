@@ -40,6 +40,7 @@ type options struct {
 	choice    jobfile.ChoiceFlags
 	job       *jobfile.File // or nil
 	from      database.Flags
+	moment    database.MomentFlags
 	masks     masking.Flags
 	plaintext bool
 	query     string
@@ -91,6 +92,7 @@ func New(a *command.App) *cobra.Command {
 	o.PlaceFlags.Add(cmd)
 	o.Layout.Add(cmd)
 	o.from.Add(cmd)
+	o.moment.Add(cmd)
 	o.masks.Add(cmd)
 	o.choice.Add(cmd, "export", true)
 	o.shared.Add(cmd)
@@ -106,7 +108,7 @@ func New(a *command.App) *cobra.Command {
 	o.rate.Add(flags)
 	cmd.MarkFlagsMutuallyExclusive("rate", "queue") // whose workers are other processes
 	cmd.MarkFlagsMutuallyExclusive("rate", "workers")
-	flags.Lookup("jobs").Usage = "use `N` cores, and connections to PostgreSQL (default: all)"
+	flags.Lookup("jobs").Usage = "use `N` cores, and connections to a server (default: all)"
 	return cmd
 }
 
@@ -157,7 +159,7 @@ func (o *options) request(a *command.App, args []string) (*request, error) {
 			return nil, err
 		}
 	}
-	if err := o.masks.Check(); err != nil {
+	if err := errors.Join(o.masks.Check(), o.moment.Check()); err != nil {
 		return nil, err
 	}
 	plan, err := o.plan(names)
@@ -199,11 +201,12 @@ func run(
 		}
 	}
 
-	src, err := o.open(ctx, db)
+	src, err := e.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
+	r.MomentReport = database.MomentOf(src)
 	if table != "" {
 		if err := e.mask(ctx, a, src, names); err != nil {
 			return err
@@ -233,41 +236,11 @@ func run(
 		a.Console.Warn(database.OutsideSnapshot(table))
 	}
 	tellReaders(w, w.Name, r.Readers, r.Reason)
+	tellMoment(w, w.Name, r.MomentReport)
 	if err := o.masks.End(nil); err != nil {
 		return err
 	}
 	return out.Commit()
-}
-
-// open opens the database, in the snapshot that is given or in a new one.
-func (o *options) open(ctx context.Context, db database.Database) (source.Source, error) {
-	if o.snapshot == "" {
-		return db.Open(ctx)
-	}
-	src, err := db.Join(ctx, o.held())
-	return src, explainHeld(err)
-}
-
-// held is the snapshot that is given.
-func (o *options) held() source.Snapshot { return source.Snapshot{Token: o.snapshot} }
-
-// tellReaders says why only one connection has read, or warns that there were fewer than wanted.
-func tellReaders(w *command.Work, name string, readers int, reason string) {
-	switch {
-	case reason == "":
-	case readers > 1 && !w.Flags.JSON:
-		w.App.Console.Warn(fmt.Sprintf("%s: read with only %d connections: %s", name, readers, reason))
-	case readers == 1 && w.WantsSummary():
-		w.App.Console.Print(name + ": read with one connection: " + reason)
-	}
-}
-
-// reasonOf returns why no more connections have read, or "" if more were of no use.
-func reasonOf(stats export.Stats) string {
-	if stats.Indivisible == nil {
-		return ""
-	}
-	return stats.Indivisible.Reason
 }
 
 // watch makes the progress of an export the figures of the work.

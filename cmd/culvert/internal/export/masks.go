@@ -33,7 +33,7 @@ func (e *coordination) maskAlone(ctx context.Context) (err error) {
 	if !e.options.masks.Given() {
 		return nil
 	}
-	src, err := e.options.open(ctx, e.db)
+	src, err := e.options.openOne(ctx, e.db)
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func dryRun(ctx context.Context, a *command.App, r *PlanReport, o *options, args
 	if r.Recipients, err = o.describeRecipients(ctx, a); err != nil {
 		return err
 	}
-	src, err := o.open(ctx, e.db)
+	src, err := e.open(ctx)
 	if err != nil {
 		return err
 	}

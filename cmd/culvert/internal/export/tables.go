@@ -26,6 +26,7 @@ type Report struct {
 	Readers int    `json:"readers,omitempty"` // of one table
 	Reason  string `json:"reason,omitempty"`
 	Outside bool   `json:"outside_snapshot,omitempty"` // of one table or query
+	database.MomentReport
 
 	Untold []string `json:"untold,omitempty"` // columns of one table
 
@@ -136,7 +137,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 		}
 		return e.share(ctx, a, w, r, l)
 	}
-	src, err := o.open(ctx, e.db)
+	src, err := e.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 	if r.Omitted, err = e.lookUp(ctx, a, src, e.startSchema); err != nil {
 		return err
 	}
-	r.Schema = reportOf(e.plan.Schema)
+	r.Schema, r.MomentReport = reportOf(e.plan.Schema), database.MomentOf(src)
 	if l == nil {
 		path, err := o.directory(ctx, src)
 		if err != nil {
@@ -197,7 +198,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 func (e *request) locate(
 	ctx context.Context, a *command.App,
 ) (inner context.Context, l *argument.Location, err error) {
-	src, err := e.options.open(ctx, e.db)
+	src, err := e.options.openOne(ctx, e.db)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -264,6 +265,7 @@ func (r *Report) tell(w *command.Work, all []tableReport, of int) (complete int)
 			}
 		}
 	}
+	tellMoment(w, r.Output, r.MomentReport)
 	w.Summary = ui.Several(int64(of), "table") + ", "
 	if complete < of {
 		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)

@@ -80,7 +80,7 @@ func Text(name string) string {
 // flagGroups are the headings under which help lists flags, and the order in which it does. A flag is in the same
 // group for all commands that have it.
 var flagGroups = []struct{ title, flags string }{
-	{"Database", "against dsn-file insecure-dsn"},
+	{"Database", "against dsn-file insecure-dsn lock-wait"},
 	{"Selection", "all schema schema-only data-only grants large-objects job include exclude exclude-rows query " +
 		"columns where limit snapshot from rows long"},
 	{"Masks", "mask mask-key mask-program strict"},
