@@ -106,7 +106,7 @@ func (r *tableRows) divisible(n int) (*ranges, error) {
 	case r.table.Limit > 0:
 		reason = "a limit counts the rows of all readers"
 	case !isPlain(r.table.Where):
-		reason = "the condition is more than comparisons of columns with values, so each statement may have another result"
+		reason = "the condition is more than comparisons of columns with values, whose result may differ"
 	}
 	var k key
 	if reason == "" {
@@ -144,7 +144,7 @@ var (
 	// varying is what begins a comment, a text or a name in another way, assigns, or reads a variable; and the words
 	// that call a function without a parenthesis, read other rows, or compare by more than the values.
 	varying = lazyregexp.New("(?i)[@#\"\\\\;?:'`]|--|/\\*|" +
-		`\b(?:CURRENT_\w+|LOCALTIME\w*|UTC_\w+|SYSDATE|SELECT|VALUES?|TABLE|WITH|NEXT|PREVIOUS|MATCH|CASE|CAST|CONVERT)\b`)
+		`\b(?:CURRENT_\w+|LOCALTIME\w*|UTC_\w+|SYSDATE|SELECT|VALUES?|TABLE|WITH|NEXT|PREVIOUS|MATCH|CASE)\b`)
 
 	// beforeParenthesis are the words that may be before one.
 	beforeParenthesis = []string{"AND", "OR", "XOR", "NOT", "IN", "BETWEEN", "LIKE"}
