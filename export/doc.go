@@ -23,9 +23,9 @@
 //
 // # Order
 //
-// If the source can divide a table, such as a large one of PostgreSQL, several connections read it in one snapshot, and
-// its rows are written as they arrive. This loses nothing, since a table has no order. With Plan.Ordered, one
-// connection reads the table, and the rows keep the source's order. Queries always keep theirs.
+// If the source can divide a table, such as a large one of PostgreSQL or SQLite, several connections read it in one
+// snapshot, and its rows are written as they arrive. This loses nothing, since a table has no order. With Plan.Ordered,
+// one connection reads the table, and the rows keep the source's order. Queries always keep theirs.
 //
 // # Several tables
 //

@@ -41,11 +41,22 @@
 // writers cannot commit until then. A locked database is waited for, up to ten seconds. A database in WAL mode needs
 // its -shm and -wal files. Missing ones are created next to it, in a directory that must be writable, and stay there.
 //
+// # Reading: several connections
+//
+// Of a file of 4 MiB or more, further connections begin with the first one, one for each other processor, and 16 at
+// most. They share a table ([source.Divider]) in ranges of its rowid. A connection that has none left takes half of
+// what another one has, wherever the rowids are. All show one state, which is proven: without a WAL by the lock that
+// the first one holds meanwhile; in WAL mode by PRAGMA data_version, which says whether anybody has committed between
+// the first and the last beginning. Then all begin again. If somebody writes all the time, or if another file has the
+// name by then, the first one reads alone. It also reads alone what has no rowid, as views, virtual tables and tables
+// WITHOUT ROWID, and what an index finds.
+//
 // # Reading: memory
 //
 // SQLite is translated to Go and has an address space of its own. Besides the [source.Batch], it holds a page cache of
-// 2 MB and the largest value of the table. A query that sorts more rows than fit in the cache uses an unnamed file in
-// the system's directory for temporary files, encrypted with a random key that is only in memory.
+// 2 MB and the largest value of the table. If several connections share a table, one of them reads all rows with a
+// value of more than 256 KiB. A query that sorts more rows than fit in the cache uses an unnamed file in the system's
+// directory for temporary files, encrypted with a random key that is only in memory.
 //
 // # The schema of a database
 //

@@ -44,7 +44,7 @@ func PrepareSQLite(s *harness.Session) ([]harness.Benchmark, error) {
 				"--no-encrypt", "-f", "csv", "-c", "none", "-o", file))},
 		},
 		Goals: []harness.Goal{
-			{Variant: "impl=culvert", Peer: "impl=sqlite3", Unit: "ns/op", Max: 0.8},
+			{Variant: "impl=culvert", Peer: "impl=sqlite3", Unit: "ns/op", Max: 0.4},
 			{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20},
 		},
 	}}, nil

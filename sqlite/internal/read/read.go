@@ -27,6 +27,12 @@ type DB struct {
 	taken []string // what was written as "x", and taken for a text since nothing has that name
 	spent error    // why the connection cannot be used any more
 
+	taker    string // the name of the function that takes rows
+	scanning *scan  // that it serves
+
+	others []*DB                    // further connections, whose transactions show the same state
+	alone  *source.IndivisibleError // why there are none, although the file is large
+
 	catalog *catalog                 // nil until it was asked for
 	asked   map[string]*sqlite3.Stmt // questions with parameters, which are asked for many tables
 }
@@ -58,10 +64,14 @@ func (db *DB) connect(memory int64) (err error) {
 			}
 		})
 	}
+	db.conn = conn
+	if err == nil {
+		err = db.createTaker()
+	}
 	if err != nil {
+		db.conn = nil
 		return errors.Join(err, conn.Close())
 	}
-	db.conn = conn
 	return nil
 }
 
@@ -78,10 +88,11 @@ func (db *DB) Close() (err error) {
 		finish(stmt)
 	}
 	db.asked = nil
+	err = errors.Join(err, db.closeOthers())
 	// After a panic, the driver may have lost a statement that SQLite still has. Then only memory is left over, and a
 	// file that was read.
 	if e := db.conn.Close(); e != nil && db.spent == nil {
-		err = &failure{path: db.path, err: e}
+		err = errors.Join(err, &failure{path: db.path, err: e})
 	}
 	db.conn = nil
 	db.spent = &failure{path: db.path, err: errors.New("the database is closed"), class: source.ErrUnavailable}
@@ -101,6 +112,20 @@ func (db *DB) Query(ctx context.Context, sql string) (_ source.Rows, err error) 
 
 // query runs a statement, of which the caller of this package has written a part.
 func (db *DB) query(ctx context.Context, sql, written string) (*rows, error) {
+	stmt, err := db.compile(ctx, sql, written)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := db.start(ctx, stmt)
+	if err != nil {
+		finish(stmt)
+		return nil, err
+	}
+	return rows, nil
+}
+
+// compile prepares a statement, of which the caller of this package has written a part.
+func (db *DB) compile(ctx context.Context, sql, written string) (*sqlite3.Stmt, error) {
 	stmt, err := db.prepare(ctx, sql)
 	if err != nil {
 		return nil, err
@@ -113,12 +138,7 @@ func (db *DB) query(ctx context.Context, sql, written string) (*rows, error) {
 		finish(stmt)
 		return nil, errors.New("sqlite: the statement has parameters, such as ? or :name, but no values for them")
 	}
-	rows, err := db.start(ctx, stmt)
-	if err != nil {
-		finish(stmt)
-		return nil, err
-	}
-	return rows, nil
+	return stmt, nil
 }
 
 // texts returns the first column of all rows of a query with the parameters args.
@@ -235,8 +255,8 @@ func (db *DB) misnamed(written string) error {
 func (db *DB) begin(ctx context.Context) error {
 	switch {
 	case !db.begun:
-		if err := db.conn.Exec("BEGIN"); err != nil {
-			return db.fail(ctx, err)
+		if err := db.beginTogether(ctx); err != nil {
+			return err
 		}
 		db.begun = true
 	case db.conn.GetAutocommit():

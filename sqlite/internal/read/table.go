@@ -44,7 +44,7 @@ func (db *DB) Select(ctx context.Context, name string, s source.Selection) (_ so
 	if err != nil {
 		return nil, err
 	}
-	return rows, nil
+	return tableRows{rows}, nil
 }
 
 // read returns the rows of a selection that are in a range, or all of them if that is "".
@@ -70,22 +70,38 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 		finish(stmt)
 	}
 	sql := sqlsource.Select(list, from, s)
-	switch {
-	case inRange == "":
-	case s.Where == "":
-		sql += " WHERE " + inRange
-	default:
-		sql += " AND " + inRange
+	if inRange != "" {
+		sql = restrict(sql, s, inRange)
 	}
-	selected, err := db.query(ctx, sql, s.Where)
+	stmt, err := db.compile(ctx, sql, s.Where)
 	if err != nil {
 		return nil, err
 	}
-	selected.told = newTold(selected.columns)
+	selected, err := db.scan(ctx, &scan{
+		db: db, columns: columnsOf(stmt), from: from, chosen: s, inRange: inRange,
+	}, stmt, table)
+	if err != nil {
+		finish(stmt)
+		return nil, err
+	}
+	selected.name, selected.told = table, newTold(selected.columns)
+	if selected.scan != nil {
+		selected.scan.told = selected.told
+	}
 	if s.Where == "" {
 		selected.table, selected.limit = table, s.Limit
 	}
 	return selected, nil
+}
+
+// scan returns the rows of a scan, or of its statement if it is none of an ordinary table.
+func (db *DB) scan(ctx context.Context, s *scan, stmt *sqlite3.Stmt, table string) (*rows, error) {
+	if o := db.catalog.tables[lower(table)]; o.isView || o.isVirtual || !s.fits() {
+		return db.start(ctx, stmt)
+	}
+	finish(stmt)
+	db.open = &rows{db: db, ctx: ctx, scan: s, columns: s.columns}
+	return db.open, nil
 }
 
 // find returns the name of a table or view as the database writes it.
