@@ -60,6 +60,8 @@ var neighbours = []struct{ from, to, reason string }{
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
 	{"format/charset", "format", "its errors are those of a row"},
+	{"format/sniff", "source", "it looks at the values of batches"},
+	{"format/sniff", "format/charset", "it reads samples in other encodings"},
 	{"format/arrow", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
 	{"format/arrow", "source", "it writes the batches of a source"},
 	{"format/arrow/arrowread", "source", "it fills the batches of a source"},

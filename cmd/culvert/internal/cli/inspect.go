@@ -25,6 +25,7 @@ type inspectReport struct {
 	export.Inspection
 	Table   *tableInspection   `json:"table,omitempty"`   // of a table in parts
 	Columns *columnsInspection `json:"columns,omitempty"` // of a file of columns
+	CSV     *csvInspection     `json:"csv,omitempty"`     // of CSV, or what looks like it
 }
 
 func newInspect(a *command.App) *cobra.Command {
@@ -68,6 +69,9 @@ func inspect(ctx context.Context, a *command.App, r *inspectReport, o *argument.
 	}
 	switch {
 	case err == nil && seen.Content != nil:
+		if argument.ColumnarOf(in.Name) == nil {
+			return r.inspectCSV(in, config)
+		}
 		return r.inspectColumns(in, config)
 	case err == nil || !asked && command.Is[*age.NoIdentityMatchError](err):
 		return nil
@@ -120,6 +124,7 @@ func (r *inspectReport) Text() string {
 		}
 	}
 	r.Columns.write(&b, line)
+	r.CSV.write(&b, line)
 	return b.String()
 }
 

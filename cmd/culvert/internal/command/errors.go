@@ -185,8 +185,8 @@ func (e *ReportedError) Unwrap() error { return e.error }
 
 // PackageNames are what the errors of our packages begin with. It tells those who read the code.
 var PackageNames = lazyregexp.New(
-	`(?m)(^|: |; )((agefile|bucket|compress|dialect|export|fileservice|format|fusefs|keyfile|load|manifest|mysql|` +
-		`place|plainfs|postgres|queue|secureconn|sink|source|sqldb|sqlite|tablechoice|wal|workers): )+`)
+	`(?m)(^|: |; )((agefile|bucket|charset|compress|dialect|export|fileservice|format|fusefs|keyfile|load|manifest|` +
+		`mysql|place|plainfs|postgres|queue|secureconn|sink|sniff|source|sqldb|sqlite|tablechoice|wal|workers): )+`)
 
 // Plain is the text of an error as people see it: without the names of packages, and with names of files as [ui.Name]
 // shows them.

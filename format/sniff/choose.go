@@ -1,0 +1,119 @@
+package sniff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"culvert/format"
+)
+
+// chooseNull chooses what stands for NULL, and reads the text again with it. Nothing does so where it would leave
+// empty values in a column of numbers.
+func (c *candidate) chooseNull(s *search) {
+	chosen, most := "", int64(0)
+	for i, word := range nullWords {
+		count := int64(0)
+		for _, one := range c.columns {
+			t := one.typeWithout(word)
+			if i < surelyNull || t != Text && t != Unknown && t != common(one.types) {
+				count += one.words[word]
+			}
+		}
+		if count > most {
+			chosen, most = word, count
+		}
+	}
+	if chosen == "" {
+		return
+	}
+	d := c.dialect
+	d.Null = chosen
+	// The reader says whether the word is in quotes, and so a text.
+	again := s.read(d)
+	nulls := int64(0)
+	for i, one := range again.columns {
+		nulls += one.null
+		if t := common(one.types); one.empty > 0 && t != Text && c.columns[i].null > 0 {
+			return
+		}
+	}
+	if nulls == 0 {
+		return
+	}
+	again.problem = c.problem
+	*c = *again
+	if d.Null == `\N` && d.Delimiter == "\t" && d.Escape == 0 && c.problem == nil {
+		// Who writes \N between tabs is a database, and escapes what is yet to come.
+		d.Unquoted, d.Escape, d.Escapes = true, '\\', format.EscapeLetters
+		if again := s.read(d); again.problem == nil {
+			*c = *again
+		}
+	}
+}
+
+// chooseHeader chooses whether the first row is a header, and if not, reads it again as a row.
+func (c *candidate) chooseHeader(s *search) {
+	if c.columns == nil {
+		return
+	}
+	if c.isHeader() {
+		if i := slices.Index(c.names, ""); i >= 0 && c.problem == nil {
+			c.problem = fmt.Errorf("sniff: column %d has no name: name all, with skip=%d,names=…", i+1, c.dialect.Skip+1)
+		}
+		return
+	}
+	d := c.dialect
+	d.NoHeader = true
+	again := s.read(d)
+	if again.columns != nil {
+		*c = *again
+	}
+}
+
+// isHeader reports whether the first row has names: no values, none twice, and none that its column has below.
+func (c *candidate) isHeader() bool {
+	names, missing := map[string]bool{}, 0
+	for i, name := range c.names {
+		if name == "" {
+			missing++
+			continue
+		}
+		_, isValue := c.columns[i].seen[name]
+		switch t := typeOf([]byte(name)); {
+		case t == Boolean && common(c.columns[i].types) != Boolean: // a column may be named t
+		case t != Text, slices.Index(nullWords, name) >= 0 && slices.Index(nullWords, name) < surelyNull:
+			return false
+		}
+		if isValue || names[name] || len(name) > longestSeen || strings.ContainsAny(name, "\r\n") {
+			return false
+		}
+		names[name] = true
+	}
+	return 2*missing < len(c.names)
+}
+
+// chooseTrim chooses to leave out the spaces around values if this makes numbers and dates of text, or if names and
+// values of most columns have some.
+func (c *candidate) chooseTrim(s *search) {
+	if c.dialect.Trim || c.columns == nil {
+		return
+	}
+	padded, better := 0, false
+	for i, one := range c.columns {
+		if t := common(one.trimmed); t != common(one.types) && t != Text {
+			better = true
+		}
+		if i < len(c.names) && strings.HasPrefix(c.names[i], " ") {
+			padded++
+		}
+	}
+	if !better && 2*padded < len(c.columns) {
+		return
+	}
+	d := c.dialect
+	d.Trim = true
+	if again := s.read(d); again.columns != nil && (again.problem == nil || c.problem != nil) {
+		*c = *again
+	}
+}
