@@ -59,7 +59,8 @@ func (c *candidate) chooseHeader(s *search) {
 	}
 	if c.isHeader() {
 		if i := slices.Index(c.names, ""); i >= 0 && c.problem == nil {
-			c.problem = fmt.Errorf("sniff: column %d has no name: name all, with skip=%d,names=…", i+1, c.dialect.Skip+1)
+			c.problem = fmt.Errorf("sniff: column %d has no name: name all, with skip=%d,names=…", i+1,
+				c.dialect.Skip+1)
 		}
 		return
 	}

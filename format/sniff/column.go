@@ -12,7 +12,9 @@ type column struct {
 }
 
 // nullWords may stand for NULL. Those after the first five do so only between values that are no text.
-var nullWords = []string{`\N`, "NULL", "null", "<null>", "<NULL>", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "None", "-"}
+var nullWords = []string{
+	`\N`, "NULL", "null", "<null>", "<NULL>", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "None", "-",
+}
 
 const surelyNull = 5
 

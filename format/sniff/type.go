@@ -169,7 +169,7 @@ func isShaped(text []byte, shape string) bool {
 				return false
 			}
 		case 'x':
-			if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F') {
+			if strings.IndexByte("0123456789abcdefABCDEF", c) < 0 {
 				return false
 			}
 		default:
@@ -208,7 +208,8 @@ func (c *candidate) weightOf(value []byte, t Type) float64 {
 }
 
 func isWindowsPath(value []byte) bool {
-	return len(value) > 2 && value[1] == ':' && value[2] == '\\' && (len(value) == 3 || value[3] != '\\') || bytes.HasPrefix(value, []byte(`\\`))
+	return len(value) > 2 && value[1] == ':' && value[2] == '\\' && (len(value) == 3 || value[3] != '\\') ||
+		bytes.HasPrefix(value, []byte(`\\`))
 }
 
 func isPrintable(value []byte) bool {

@@ -41,11 +41,13 @@ type csvColumn struct {
 	Empty  int64      `json:"empty"`
 }
 
+var textExtensions = []string{".csv", ".tsv", ".tab", ".psv", ".txt", ".dat"}
+
 // inspectCSV describes a text that its name calls CSV, or that has columns. One with a seek table is of an export.
 func (r *inspectReport) inspectCSV(in *argument.Input, config export.ReadConfig) error {
 	src, is := in.Random.(io.ReadSeeker)
 	extension := textExtension(in.Name)
-	if !is || r.Content.Frames > 0 || !slices.Contains([]string{".csv", ".tsv", ".tab", ".psv", ".txt", ".dat"}, extension) {
+	if !is || r.Content.Frames > 0 || !slices.Contains(textExtensions, extension) {
 		return nil
 	}
 	if _, err := src.Seek(0, io.SeekStart); err != nil {
