@@ -3,10 +3,11 @@ package sourcetest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -30,8 +31,15 @@ type DocumentedType struct {
 // DocumentedTypes reads that table.
 func DocumentedTypes(t *testing.T) map[source.Dialect][]DocumentedType {
 	t.Helper()
-	_, this, _, _ := runtime.Caller(0)
-	text, err := os.ReadFile(filepath.Join(filepath.Dir(this), "..", "doc.go"))
+	dir, err := os.Getwd() // of the package that is tested; how far up the root is differs
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "source", "doc.go"))
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		text, err = os.ReadFile(filepath.Join(dir, "source", "doc.go"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
