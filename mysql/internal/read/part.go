@@ -272,8 +272,9 @@ func (c keyColumn) literal(text string) (string, error) {
 
 var errRange = errors.New("its range is not one of the table")
 
-// compared returns the condition of the rows from a place on, or before it. The server finds them in an index if a
-// comparison of several columns is written as one for each.
+// compared returns the condition of the rows from a place on, or before it, in parentheses. The server finds their
+// beginning and their end in the index if a comparison of several columns is written as one for each, with equality
+// first: otherwise it would look through all rows that have the same first column.
 func (k key) compared(before bool, place string) (string, error) {
 	values, err := sqlsource.ReadTexts(place)
 	if err != nil || len(values) != len(k) {
@@ -291,10 +292,10 @@ func (k key) compared(before bool, place string) (string, error) {
 		}
 		column := catalog.Quote(c.name)
 		if condition == "" {
-			condition = column + " " + last + " " + value
+			condition = "(" + column + " " + last + " " + value + ")"
 			continue
 		}
-		condition = fmt.Sprintf("%s %s= %s AND (%[1]s %[2]s %[3]s OR %[4]s)", column, strict, value, condition)
+		condition = fmt.Sprintf("(%s = %s AND %s OR %[1]s %[4]s %[2]s)", column, value, condition, strict)
 	}
 	return condition, nil
 }

@@ -1,6 +1,13 @@
 package read_test
 
-import "culvert/source/sourcetest"
+import (
+	"io"
+	"strconv"
+	"testing"
+
+	"culvert/source"
+	"culvert/source/sourcetest"
+)
 
 // keys are primary keys whose order is not that of their texts or bytes. Each row has a page of filling, since the
 // server tells the size in pages.
@@ -33,4 +40,52 @@ func keyed(name, columns string, rows ...string) sourcetest.Key {
 		filled[i] = row + ", REPEAT('x', 6000)"
 	}
 	return sourcetest.Key{Name: name, Columns: columns + ", fill longtext", Rows: filled}
+}
+
+// TestCompositeKeyRead counts what the server looks at, if many rows have the same first column of the key.
+func TestCompositeKeyRead(t *testing.T) {
+	const rows = 20_000
+	db, _ := openNew(t, "CREATE TABLE t (a int, b varchar(40) COLLATE utf8mb4_unicode_ci, c int, fill text,"+
+		" PRIMARY KEY (a, b, c)) AS SELECT seq % 2 AS a, CONCAT(seq DIV 5000, 'x') AS b, seq AS c,"+
+		" REPEAT('x', 100) AS fill FROM seq_1_to_20000; ANALYZE TABLE t")
+	looked := func() (n int) {
+		for _, name := range []string{"Handler_read_next", "Handler_read_rnd_next", "Handler_read_prev"} {
+			found := query(t, db, "SHOW SESSION STATUS LIKE '"+name+"'")
+			var b source.Batch
+			if err := found.Next(&b); err != nil {
+				t.Fatal(err)
+			}
+			_, text := b.Value(0, 1)
+			one, err := strconv.Atoi(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += one
+			if err := found.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		return n
+	}
+	before := looked()
+	parts, err := db.Parts(t.Context(), "t", source.Selection{}, 128<<10)
+	if err != nil || len(parts) < 8 {
+		t.Fatalf("%d parts, %v", len(parts), err)
+	}
+	read := 0
+	for _, part := range parts {
+		found, err := db.Part(t.Context(), part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := drain(found)
+		if err != io.EOF {
+			t.Fatal(err)
+		}
+		read += n
+	}
+	// Counting the rows, walking along the key, and reading them.
+	if n := looked() - before; read != rows || n > 4*rows {
+		t.Errorf("for %d rows in %d parts, the server has looked at %d", read, len(parts), n)
+	}
 }

@@ -148,7 +148,7 @@ func (r *ranges) done() float64 {
 }
 
 // mostSteps bounds how often the server is asked where a range should end.
-const mostSteps = 40
+const mostSteps = 80
 
 // border returns the value before which there are about the wanted number of rows, from the last border on, and about
 // how many there are. It is "" for all rows that are left. The server estimates them with a look at a few pages of the
