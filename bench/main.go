@@ -47,6 +47,7 @@ var workloads = []workload{
 	{"buckets", 6, exports.PrepareBuckets},
 	{"bucketmemory", 1, exports.PrepareBucketMemory},
 	{"sqlite", 10, exports.PrepareSQLite},
+	{"mariadb", 6, exports.PrepareMariaDB},
 	{"memory", 6, exports.PrepareMemory},
 	{"load", 6, exports.PrepareLoad},
 	{"across", 6, exports.PrepareAcross},

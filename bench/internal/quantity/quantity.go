@@ -40,7 +40,7 @@ func Ratios(values, peer []float64) []float64 {
 // decimals.
 func Format(v float64, unit string) string {
 	switch unit {
-	case "ns/op", "cpu-ns/op":
+	case "ns/op", "cpu-ns/op", "lock-ns/op":
 		return scaled(v, 1000, "ns", "µs", "ms", "s")
 	case "peak-bytes", "server-peak-bytes", "mount-peak-bytes":
 		return scaled(v, 1024, "B", "KiB", "MiB", "GiB")
