@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,7 +38,31 @@ func locking(c *wire.Conn) (before string, take []string, end string) {
 		return "BACKUP STAGE START",
 			[]string{"BACKUP STAGE FLUSH", "BACKUP STAGE BLOCK_DDL", "BACKUP STAGE BLOCK_COMMIT"}, "BACKUP STAGE END"
 	}
-	return "DO 0", []string{"FLUSH TABLES WITH READ LOCK"}, "UNLOCK TABLES"
+	return "", []string{"FLUSH TABLES WITH READ LOCK"}, "UNLOCK TABLES"
+}
+
+// busyError is the error of a server on which a statement runs that the lock would have to wait for.
+type busyError struct{ seconds string }
+
+func (e *busyError) Error() string { return "a statement has been running for " + e.seconds + " s" }
+
+// refuseBusy returns an error if a statement has been running for longer than the lock may be waited for. FLUSH TABLES
+// would wait for it, and even once that is given up, the server lets nobody else read the tables of the statement
+// before it has ended. Users without the right PROCESS see only their own statements.
+func refuseBusy(ctx context.Context, conn *wire.Conn, wait time.Duration) error {
+	found, err := conn.Query(ctx, wire.AnyColumns, "SHOW PROCESSLIST")
+	if err != nil {
+		return wire.IgnoreRefusal(err)
+	}
+	for _, row := range found { // Id, User, Host, db, Command, Time and others
+		if len(row) < 6 || row[4] != "Query" && row[4] != "Execute" {
+			continue
+		}
+		if seconds, err := strconv.ParseFloat(row[5], 64); err == nil && seconds > wait.Seconds() {
+			return &busyError{row[5]}
+		}
+	}
+	return nil
 }
 
 // takeLock takes the lock, unless the context ends before. The server gives up a little later, even if this process
@@ -45,6 +70,12 @@ func locking(c *wire.Conn) (before string, take []string, end string) {
 func takeLock(ctx context.Context, conn *wire.Conn, wait time.Duration) (*lock, error) {
 	before, take, end := locking(conn)
 	l := &lock{conn: conn, end: end}
+	if before == "" {
+		before = "DO 0"
+		if err := refuseBusy(ctx, conn, wait); err != nil {
+			return nil, l.failed(ctx, err)
+		}
+	}
 	seconds := int(math.Ceil(wait.Seconds())) + 1
 	for _, sql := range []string{fmt.Sprintf("SET SESSION lock_wait_timeout = %d", seconds), before} {
 		if err := conn.Exec(ctx, sql); err != nil {
@@ -126,7 +157,10 @@ const lockTimeout = 1205
 // whyNotLocked says why there is no lock, to end a sentence.
 func whyNotLocked(ctx context.Context, s *session, wait time.Duration, err error) string {
 	refused := wire.Refused(err)
+	busy, isBusy := errors.AsType[*busyError](err)
 	switch {
+	case isBusy:
+		return "several connections begin under a lock that waits for all statements, and " + busy.Error()
 	case errors.Is(err, context.DeadlineExceeded), refused != nil && refused.Number == lockTimeout:
 		return fmt.Sprintf("the lock under which several connections begin was not to be had within %v", wait)
 	case refused != nil && slices.Contains(lockDenied, refused.Number):

@@ -184,6 +184,20 @@ func TestLockNotGranted(t *testing.T) {
 			expectRows(t, query(t, db, "SELECT 1"), 1)
 		})
 	}
+	t.Run("Busy", func(t *testing.T) {
+		read.WithoutStages(t)
+		ended := make(chan error)
+		go func() { ended <- database.Try("SELECT SLEEP(3600) FROM t LIMIT 1") }()
+		testkit.WaitFor(t, "a statement to run for a second", func() bool {
+			return database.Query(t, "SELECT COUNT(*) FROM information_schema.PROCESSLIST"+
+				" WHERE INFO LIKE 'SELECT SLEEP%' AND TIME > 0")[0][0] != "0"
+		})
+		db := expectAlone(t, impatient, database.URL(), "a statement has been running for ")
+		expectRows(t, query(t, db, "SELECT 1 FROM t LIMIT 1"), 1)
+		database.Exec(t, "BEGIN NOT ATOMIC FOR c IN (SELECT ID FROM information_schema.PROCESSLIST"+
+			" WHERE INFO LIKE 'SELECT SLEEP%') DO KILL QUERY c.ID; END FOR; END")
+		<-ended // whether it was interrupted or has slept less
+	})
 	t.Run("Open", func(t *testing.T) {
 		release := hold(t, database, "UPDATE t SET i = i + 100")
 		defer release()
