@@ -15,6 +15,7 @@
 //   - text that is not longer than the column, since databases cut off white space at its end; bytes that are not
 //     shorter than a BINARY
 //   - values of an ENUM or a SET as their list has them, and in its order
+//   - arrays and ranges of all these
 //
 // Types that are not listed here are left to the database. They print what they read in another form, if any, but do
 // not complete it, like UUIDs and JSON.

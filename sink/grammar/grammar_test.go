@@ -154,6 +154,34 @@ func TestGrammars(t *testing.T) {
 		{grammar.Postgres("inet"), source.Text, []string{"10.0.0.1", "::1/64"}, []string{"10", "10/8", "10.0"}},
 		{grammar.Postgres("boolean"), source.Text, []string{"t", "FALSE", "1", "yes"}, []string{"tr", "2", ""}},
 		{grammar.Postgres("character varying(3)"), source.Text, []string{"äöü", ""}, []string{"abc "}},
+		{grammar.Postgres("oid"), source.Number, []string{"0", "4294967295"}, []string{"-1", "007"}},
+		{
+			grammar.Postgres("numeric(5,2)[]"), source.Text,
+			[]string{"{}", "{1.5,NULL, null ,\"-0.25\"}", "[0:1][1:1]={{1},{2}}", "{ 1 , NaN }"},
+			[]string{"{1.505}", "{1,\"1.505\"}", "{01}", "{\"NULL\"}", "{\"\"}", "[0:0]={1.505}"},
+		},
+		{
+			grammar.Postgres("character varying(3)[]"), source.Text,
+			[]string{`{"a,b","\"\\}", abc }`, "{äöü}"},
+			[]string{`{"abc "}`, `{{ok},{"a\"\"b"}}`, `{abc\ }`},
+		},
+		{grammar.Postgres("bytea[]"), source.Text, []string{`{"\\x5C",abc}`}, []string{`{"\\101"}`, `{"\\x5"," \\x"}`}},
+		{grammar.Postgres("time(0) without time zone[]"), source.Text, []string{"{10:00}"}, []string{"{10:00:00.5}"}},
+		{
+			grammar.Postgres("tsrange"), source.Text,
+			[]string{`["2026-01-31 10:00:00",infinity)`, "empty", "(,)", `[2026-01-31,"2026-02-01 10:00"]`},
+			[]string{"[now,]", `(,"2026-02-01 10:00 CET")`, `["",]`},
+		},
+		{
+			grammar.Postgres("nummultirange"), source.Text,
+			[]string{"{}", "{[1,2), (3.5,)}"},
+			[]string{"{[1,2), (03.5,)}"},
+		},
+		{
+			grammar.Postgres("daterange[]"), source.Text,
+			[]string{`{"[2026-01-31,)",empty}`},
+			[]string{`{"[2026-01-31,)","[today,)"}`},
+		},
 		{grammar.Postgres("money"), source.Number, []string{"-1.5"}, []string{"1.005", "1,000"}},
 		{
 			grammar.Postgres("money"), source.Text,
@@ -209,7 +237,7 @@ func TestGrammars(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"text", "jsonb", "uuid", "text[]", "bytea", "int4range"} {
+	for _, name := range []string{"text", "jsonb", "uuid", "text[]", "bytea", "jsonb[]", "box", "regclass"} {
 		if grammar.Postgres(name) != nil {
 			t.Errorf("%s has a grammar", name)
 		}

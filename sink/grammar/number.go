@@ -120,6 +120,14 @@ func whole(kind source.Kind, value []byte) string {
 	return ""
 }
 
+// natural is the grammar of integers for which PostgreSQL takes others below zero.
+func natural(kind source.Kind, value []byte) string {
+	if len(value) > 0 && value[0] == '-' {
+		return "the column takes whole numbers without a sign"
+	}
+	return whole(kind, value)
+}
+
 // anyPlaces stands for any number of digits after the point.
 const anyPlaces = math.MaxInt
 

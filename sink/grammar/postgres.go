@@ -42,6 +42,9 @@ func matching(reason string, expression *lazyregexp.Regexp) Grammar {
 
 // Postgres returns the grammar of a type of PostgreSQL, as format_type names it.
 func Postgres(name string) Grammar {
+	if separated := container(name); separated != nil || strings.HasSuffix(name, "[]") {
+		return separated
+	}
 	base, modifiers := typename.Cut(name)
 	zoned := strings.HasSuffix(base, " with time zone")
 	plain := strings.TrimSuffix(strings.TrimSuffix(base, " with time zone"), " without time zone")
@@ -50,8 +53,10 @@ func Postgres(name string) Grammar {
 		return interval(unit, first(modifiers, placesOfTime)).or(infinite...)
 	}
 	switch plain {
-	case "smallint", "integer", "bigint", "oid":
+	case "smallint", "integer", "bigint":
 		return whole
+	case "oid":
+		return natural
 	case "numeric":
 		return exact(scale(modifiers)).or(special...)
 	case "real":

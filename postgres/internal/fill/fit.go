@@ -78,6 +78,7 @@ func mayHaveNUL(name string, from source.Dialect) bool {
 	if from == source.PostgreSQL || name == "bytea" {
 		return false
 	}
+	name = strings.TrimSuffix(name, "[]")
 	isText := strings.HasPrefix(name, "character") || name == "name" || name == `"char"`
 	return isText || grammar.Postgres(name) == nil
 }

@@ -65,6 +65,15 @@ var changes = []sinktest.Change{
 	{Type: "money", Kind: source.Text, Value: "$ 12,50"},
 	{Type: "money", Kind: source.Text, Value: "$1.250"},
 	{Type: "money", Kind: source.Number, Value: "1.005"},
+	{Type: "oid", Kind: source.Text, Value: "-1"},
+	{Type: "numeric(6,2)[]", Kind: source.Text, Value: `[0:1]={1.5,"1.005"}`},
+	{Type: "varchar(3)[]", Kind: source.Text, Value: `{abc,"abc "}`},
+	{Type: "date[]", Kind: source.Text, Value: "{{2026-01-31},{today}}"},
+	{Type: "int[]", Kind: source.Text, Value: "{1, 007}"},
+	{Type: "bytea[]", Kind: source.Text, Value: `{"\\101"}`},
+	{Type: "daterange", Kind: source.Text, Value: "[2026-01-31,tomorrow)"},
+	{Type: "tstzrange[]", Kind: source.Text, Value: `{"[\"2026-01-31 10:00:00+00\",now]"}`},
+	{Type: "numrange", Kind: source.Text, Value: "(,007]"},
 }
 
 // TestGuarantees tests what is left to check if the type of the source is known.

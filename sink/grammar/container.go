@@ -1,0 +1,105 @@
+package grammar
+
+import (
+	"bytes"
+	"strings"
+
+	"culvert/internal/lazyregexp"
+	"culvert/source"
+)
+
+// ranges are the types of the bounds of ranges.
+var ranges = map[string]string{
+	"int4range": "integer", "int8range": "bigint", "numrange": "numeric", "daterange": "date",
+	"tsrange": "timestamp without time zone", "tstzrange": "timestamp with time zone",
+}
+
+// The characters that separate the values of arrays, and those of ranges and of their lists.
+const (
+	ofArrays = "{},"
+	ofRanges = "{}[](),"
+)
+
+// container returns the grammar of an array, a range or a list of ranges of PostgreSQL: that of its values. It is nil
+// for other types, and if the values have none.
+func container(name string) Grammar {
+	if element, is := strings.CutSuffix(name, "[]"); is {
+		if element == "bytea" {
+			return valuesOf(matching(`the column takes binary data as \x and hexadecimal digits`, octets).or(""), ofArrays)
+		}
+		return valuesOf(Postgres(element), ofArrays)
+	}
+	bounds, is := ranges[strings.Replace(name, "multirange", "range", 1)]
+	if !is {
+		return nil
+	}
+	return valuesOf(Postgres(bounds), ofRanges)
+}
+
+// octets are hexadecimal digits, or characters that stand for themselves.
+var octets = lazyregexp.New(`^(?:\\x[0-9a-fA-F]*|[ -\[\]-~]*)$`)
+
+// valuesOf is the grammar of a text of values between separators, each as it is or in quotes. Whether the text has the
+// form of its type is for the database, which refuses any other.
+func valuesOf(g Grammar, separators string) Grammar {
+	if g == nil {
+		return nil
+	}
+	return func(kind source.Kind, text []byte) string {
+		if kind == source.Bytes {
+			return ""
+		}
+		if dimensions := bytes.IndexByte(text, '='); separators == ofArrays && dimensions > 0 && text[0] == '[' {
+			text = text[dimensions+1:]
+		}
+		var value []byte
+		for len(text) > 0 {
+			var quoted bool
+			value, text, quoted = nextValue(value[:0], text, separators)
+			if !quoted && isWord(value, separators) {
+				continue
+			}
+			if reason := g(source.Text, value); reason != "" {
+				return reason
+			}
+		}
+		return ""
+	}
+}
+
+// nextValue appends the value before the next separator without its quotes and escapes, and returns what follows.
+func nextValue(dst, text []byte, separators string) (value, rest []byte, quoted bool) {
+	within := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\' && i+1 < len(text):
+			i++
+			dst, quoted = append(dst, text[i]), true
+		case c == '"' && within && separators == ofRanges && i+1 < len(text) && text[i+1] == '"':
+			i++
+			dst = append(dst, '"')
+		case c == '"':
+			within, quoted = !within, true
+		case !within && strings.IndexByte(separators, c) >= 0:
+			return trimmed(dst, quoted), text[i+1:], quoted
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return trimmed(dst, quoted), nil, quoted
+}
+
+// trimmed returns a value without the white space around it, which PostgreSQL passes over unless it is quoted.
+func trimmed(value []byte, quoted bool) []byte {
+	if quoted {
+		return value
+	}
+	return bytes.TrimSpace(value)
+}
+
+// isWord reports whether what stands without quotes is no value: NULL of an array, an empty range, or nothing, as
+// between two brackets and for a range without a bound.
+func isWord(value []byte, separators string) bool {
+	word := map[string]string{ofArrays: "NULL", ofRanges: "empty"}[separators]
+	return len(value) == 0 || strings.EqualFold(string(value), word)
+}
