@@ -124,8 +124,14 @@ func (postgresEngine) hints(err error, address string) []string {
 	case "57P03":
 		return []string{"the server is starting or stopping: try again"}
 	}
+	if strings.Contains(err.Error(), refusesTLS) {
+		return []string{"the server has no TLS: sslmode=prefer goes on without it, and all can be read on the way"}
+	}
 	return unavailableHints(err)
 }
+
+// refusesTLS is what pgconn says if a server has no TLS and sslmode requires it. The error has no name.
+const refusesTLS = "server refused TLS connection"
 
 func (postgresEngine) readOnlyHint(err error) string {
 	if strings.Contains(err.Error(), "standby") {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3"
 
+	"culvert/cmd/culvert/internal/command"
 	"culvert/sink"
 	"culvert/source"
 	"culvert/sqlite"
@@ -39,8 +40,17 @@ func (sqliteEngine) openSink(_ context.Context, address string, create bool) (si
 	if create {
 		return sqlite.CreateSink(address)
 	}
-	return sqlite.OpenSink(address)
+	db, err := sqlite.OpenSink(address)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, &missingFileError{err}
+	}
+	return db, err
 }
+
+// missingFileError is the error of a file to be filled that is not there.
+type missingFileError struct{ error }
+
+func (e *missingFileError) Unwrap() error { return e.error }
 
 func (sqliteEngine) files(address string) []string { return []string{address, address + "-wal"} }
 
@@ -54,6 +64,8 @@ func (sqliteEngine) hints(err error, _ string) []string {
 		return nil // it says what to do
 	case errors.Is(err, os.ErrPermission):
 		return []string{"let this user read and write the file, and write to its directory"}
+	case command.Is[*missingFileError](err):
+		return []string{"check the path; or have the file made, with its tables: --create"}
 	}
 	return []string{"check the path; the file must be an SQLite database"}
 }

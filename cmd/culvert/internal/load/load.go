@@ -241,7 +241,8 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 	case l.o.create:
 		return in.Close(command.WithHint(
 			command.Usagef("--create is for Parquet and Arrow, which have types, and for the directory of an export"),
-			"name the directory: the manifest in it has what it needs"))
+			"make the table first, by CREATE TABLE, and load without --create",
+			"or name the directory: the manifest in it has what it needs"))
 	}
 	return in.Use(config, func(text *export.Reader) (err error) {
 		db, err := l.db.OpenSink(ctx, false)
@@ -253,8 +254,18 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 		if err != nil {
 			return err
 		}
-		return l.explain(nil, do.text(ctx, db, in, decoded, readable))
+		return l.explain(nil, withTypes(do.text(ctx, db, in, decoded, readable)))
 	})
+}
+
+// withTypes says what to do if text is to be loaded into a table that does not exist: text does not say which types it
+// has.
+func withTypes(err error) error {
+	unknown, is := errors.AsType[*source.UnknownError](err)
+	if !is || unknown.What != "table" {
+		return err
+	}
+	return command.WithHint(err, append(command.HintsOf(err), "if it is a new one, make it first: CREATE TABLE")...)
 }
 
 // directory loads tables of an export.
