@@ -12,6 +12,7 @@ import (
 	"culvert/fileservice"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/wire"
+	"culvert/place"
 )
 
 // List returns the entries of a directory in the order of the server's file system. It receives them page by page, so
@@ -33,24 +34,33 @@ func (c *Client) List(ctx context.Context, name string) iter.Seq2[*fileservice.I
 	}
 }
 
+// maxShownName bounds the bytes of a name that no path can hold. Longer ones are cut.
+const maxShownName = 255
+
 func (c *call) list(yield func(*fileservice.Info, error) bool) (stopped bool, err error) {
 	stream, err := c.link.service.List(c.ctx, &fileservicepb.ListRequest{Path: c.path})
 	if err != nil {
 		return false, err
 	}
-	entries, unnamable := 0, uint64(0)
+	entries, unnamable := 0, fileservice.UnnamableError{}
 	for {
 		page, err := stream.Recv()
 		c.pause()
 		switch {
-		case err == io.EOF && unnamable > 0:
-			return false, &fileservice.UnnamableError{Count: unnamable}
+		case err == io.EOF && unnamable.Count > 0:
+			failed := unnamable
+			return false, &failed
 		case err == io.EOF:
 			return false, nil
 		case err != nil:
 			return false, err
 		}
-		unnamable += uint64(page.GetUnnamable())
+		unnamable.Count += uint64(page.GetUnnamable())
+		for _, name := range page.GetUnnamableNames() {
+			if len(unnamable.Names) < place.NamedUnnamables && uint64(len(unnamable.Names)) < unnamable.Count {
+				unnamable.Names = append(unnamable.Names, string(name[:min(len(name), maxShownName)]))
+			}
+		}
 		entries += len(page.GetEntries())
 		empty := len(page.GetEntries()) == 0 && page.GetUnnamable() == 0
 		if empty || entries > c.client.config.MaxEntries {

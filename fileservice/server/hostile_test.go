@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -367,7 +368,8 @@ func TestNotWritable(t *testing.T) {
 
 func TestNamesThatCannotBeListed(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"good", "a\nb", "a\x1bb", "a\xffb"} {
+	unfit := []string{"a\nb", "a\x1bb", "a\xffb"}
+	for _, name := range append([]string{"good"}, unfit...) {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 			t.Skip(err) // a file system that has no such names
 		}
@@ -376,7 +378,12 @@ func TestNamesThatCannotBeListed(t *testing.T) {
 	if len(entries) != 1 || entries[0].Name() != "good" {
 		t.Errorf("%v", entries)
 	}
-	if others, is := errors.AsType[*fileservice.UnnamableError](err); !is || others.Count != 3 {
-		t.Error(err)
+	others, is := errors.AsType[*fileservice.UnnamableError](err)
+	if !is || others.Count != 3 {
+		t.Fatal(err)
+	}
+	slices.Sort(others.Names)
+	if slices.Sort(unfit); !slices.Equal(others.Names, unfit) || !strings.Contains(err.Error(), `"a\xffb"`) {
+		t.Errorf("it names %q: %v", others.Names, err)
 	}
 }

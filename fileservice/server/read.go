@@ -17,6 +17,7 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/osfile"
 	"culvert/fileservice/internal/wire"
+	"culvert/place"
 )
 
 // lookUp describes the file at a path that a client names.
@@ -118,6 +119,9 @@ func (s *Server) listDirectory(dir *os.File, stream grpc.ServerStreamingServer[p
 		for _, entry := range entries {
 			if !fileservice.IsName(entry.Name()) {
 				page.Unnamable++
+				if len(page.UnnamableNames) < place.NamedUnnamables {
+					page.UnnamableNames = append(page.UnnamableNames, []byte(entry.Name()))
+				}
 				continue
 			}
 			if fileservice.IsDraft(entry.Name()) {

@@ -657,9 +657,11 @@ type ListResponse struct {
 	// At most 256.
 	Entries []*Entry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	// The number of names that were omitted from this page because they are not valid in a path.
-	Unnamable     uint32 `protobuf:"varint,2,opt,name=unnamable,proto3" json:"unnamable,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Unnamable uint32 `protobuf:"varint,2,opt,name=unnamable,proto3" json:"unnamable,omitempty"`
+	// The first of these names, as the file system has them: at most 3.
+	UnnamableNames [][]byte `protobuf:"bytes,3,rep,name=unnamable_names,json=unnamableNames,proto3" json:"unnamable_names,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *ListResponse) Reset() {
@@ -704,6 +706,13 @@ func (x *ListResponse) GetUnnamable() uint32 {
 		return x.Unnamable
 	}
 	return 0
+}
+
+func (x *ListResponse) GetUnnamableNames() [][]byte {
+	if x != nil {
+		return x.UnnamableNames
+	}
+	return nil
 }
 
 type ReadRequest struct {
@@ -2687,10 +2696,11 @@ const file_fileservice_fileservice_proto_rawDesc = "" +
 	"\x04free\x18\x02 \x01(\x04R\x04free\x12\x1c\n" +
 	"\tavailable\x18\x03 \x01(\x04R\tavailable\"!\n" +
 	"\vListRequest\x12\x12\n" +
-	"\x04path\x18\x01 \x01(\tR\x04path\"e\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\"\x8e\x01\n" +
 	"\fListResponse\x127\n" +
 	"\aentries\x18\x01 \x03(\v2\x1d.culvert.fileservice.v1.EntryR\aentries\x12\x1c\n" +
-	"\tunnamable\x18\x02 \x01(\rR\tunnamable\"\xa2\x01\n" +
+	"\tunnamable\x18\x02 \x01(\rR\tunnamable\x12'\n" +
+	"\x0funnamable_names\x18\x03 \x03(\fR\x0eunnamableNames\"\xa2\x01\n" +
 	"\vReadRequest\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x14\n" +
 	"\x05draft\x18\x05 \x01(\fR\x05draft\x129\n" +
