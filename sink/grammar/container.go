@@ -25,7 +25,8 @@ const (
 func container(name string) Grammar {
 	if element, is := strings.CutSuffix(name, "[]"); is {
 		if element == "bytea" {
-			return valuesOf(matching(`the column takes binary data as \x and hexadecimal digits`, octets).or(""), ofArrays)
+			hexadecimal := matching(`the column takes binary data as \x and hexadecimal digits`, octets)
+			return valuesOf(hexadecimal.or(""), ofArrays)
 		}
 		return valuesOf(Postgres(element), ofArrays)
 	}
