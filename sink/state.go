@@ -25,7 +25,7 @@ type Driver interface {
 }
 
 // LoaderDriver is a loader of a database. It embeds a [LoaderState], which calls its methods by one goroutine at a
-// time, and none of them after an error, after the end of the context, or after [Driver.End]. Several loaders of a
+// time, and none of them after an error, except UndoToMark, after the end of the context, or after [Driver.End]. Several loaders of a
 // table work at the same time.
 type LoaderDriver interface {
 	Loader
@@ -44,6 +44,14 @@ type LoaderDriver interface {
 
 	// CommitPart commits the transaction of the part that was recorded.
 	CommitPart() error
+
+	// SetMark makes a savepoint. All rows are sent. Again says that the transaction has the one of an earlier call, in
+	// whose place it comes.
+	SetMark(again bool) error
+
+	// UndoToMark goes back to the savepoint, which stays. It may be called after an error that is a [*RowError], and
+	// forgets rows that are not sent or counted yet.
+	UndoToMark() error
 
 	// Complete is called when no rows follow. All are sent.
 	Complete() error
@@ -176,6 +184,9 @@ type LoaderState struct {
 	rows     int64 // since the last part
 	isClosed bool
 	err      error
+
+	saved, marked bool  // the transaction has a savepoint, which is a mark
+	rowsAtMark    int64 // of rows
 }
 
 // Join adds the loader to a table.
@@ -245,13 +256,14 @@ func (l *LoaderState) EndPart(p Part) error {
 		if l.rows != p.Rows {
 			return &CountError{Table: l.table.driver.Name(), Part: p.Name, Sent: p.Rows, Counted: l.rows}
 		}
-		l.rows = 0
+		l.rows, l.marked = 0, false
 		if l.table.filling.Ledger == nil {
 			return nil
 		}
 		if err := l.driver.Record(p); err != nil || !l.table.filling.EachPart {
 			return err
 		}
+		l.saved = false
 		return l.driver.CommitPart()
 	})
 }

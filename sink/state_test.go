@@ -57,6 +57,12 @@ func (l *memoryLoader) ReadBack() (int64, sink.Sum, error) { return 7, sink.Sum{
 func (l *memoryLoader) Record(p sink.Part) error           { return l.m.call("record " + p.Name) }
 func (l *memoryLoader) CommitPart() error                  { return l.m.call("commit part") }
 func (l *memoryLoader) Complete() error                    { return l.m.call("complete") }
+func (l *memoryLoader) SetMark(again bool) error           { return l.m.call(fmt.Sprint("mark ", again)) }
+
+func (l *memoryLoader) UndoToMark() error {
+	l.m.sent = 0
+	return l.m.call("undo")
+}
 
 // begin begins to fill a table in memory.
 func begin(ctx context.Context, f sink.Filling, fails string) (*sink.Filler, *memory, error) {
@@ -90,6 +96,10 @@ func use(l sink.Loader, words string) (err error) {
 			_, _, err = l.Sum()
 		case "part":
 			err = l.EndPart(sink.Part{Name: "p", Rows: 2})
+		case "mark":
+			err = l.(sink.Marker).Mark()
+		case "undo":
+			err = l.(sink.Marker).Undo()
 		case "close":
 			_, err = l.Close()
 		}
@@ -124,6 +134,20 @@ func TestTableState(t *testing.T) {
 		{
 			words: "load part load part load load part", want: "begin, add, send, add, send, add, add, send",
 			used: "2 rows were sent, but the database has counted 4", commit: "has failed",
+		},
+		{
+			filling: each, words: "load mark load undo part mark close", want: "begin, add, send, mark false, add, undo, " +
+				"send, record p, commit part, send, mark false, send, complete, commit, end",
+		},
+		{
+			filling: sink.Filling{Ledger: ledger}, words: "mark load flush mark undo part mark part undo",
+			want: "begin, send, mark false, add, send, send, mark true, undo, send, record p, send, mark true, send",
+			used: "2 rows were sent, but the database has counted 0", commit: "has failed",
+		},
+		{words: "load undo", want: "begin, add", used: "no mark", commit: "no mark"},
+		{
+			filling: sink.Filling{Existing: sink.Append, Conflict: sink.Ignore}, words: "mark", want: "begin",
+			used: "cannot be undone", commit: "cannot be undone",
 		},
 		{words: "load", want: "begin, add", commit: "not closed"},
 		{words: "close close", want: "begin, send, complete", used: "closed", commit: "-"},

@@ -123,6 +123,8 @@ var parts = []struct {
 	{"RandomTables", testRandomTables, nil},
 	{"RandomTexts", testRandomTexts, nil},
 	{"Text", testText, nil},
+	{"Mark", testMark, nil},
+	{"MarkParts", testMarkParts, func(f *Fixture) bool { return f.Ledger }},
 	{"Misuse", testMisuse, nil},
 	{"LoaderMisuse", testLoaderMisuse, nil},
 	{"Contradictions", testContradictions, nil},

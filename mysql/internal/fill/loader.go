@@ -292,3 +292,16 @@ func (l *loader) read(use func(b *source.Batch) error) (err error) {
 
 // Complete adds the rows that have arrived.
 func (l *loader) Complete() error { return l.merge() }
+
+// SetMark makes a savepoint, in the place of one of the same name.
+func (l *loader) SetMark(bool) error {
+	return l.t.db.failed(l.t.ctx, "setting a savepoint", l.t.db.conn.Exec(l.t.ctx, "SAVEPOINT culvert_mark"))
+}
+
+// UndoToMark goes back to the savepoint.
+func (l *loader) UndoToMark() error {
+	l.held, l.errorValues, l.taken, l.rows = 0, 0, 0, 0
+	l.piece = l.piece[:l.start()]
+	err := l.t.db.conn.Exec(l.t.ctx, "ROLLBACK TO SAVEPOINT culvert_mark")
+	return l.t.db.failed(l.t.ctx, "going back to a savepoint", err)
+}

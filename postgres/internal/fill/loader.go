@@ -29,6 +29,7 @@ type loader struct {
 	copied  lineCount // of the last COPY
 	rows    int64     // that the server has counted since Send
 	arrived int64     // of the transaction, in the temporary table
+	marks   bool      // rows are, or were, added in subtransactions
 	merged  *merged   // what became of them, or nil
 }
 
@@ -127,7 +128,7 @@ func (l *loader) loadText(r io.Reader) error {
 	}
 	l.copied = lineCount{}
 	in := &input{r: r, lines: &l.copied}
-	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.t.copySQL())
+	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.copySQL())
 	in.end()
 	if in.err != nil {
 		return in.err
@@ -191,7 +192,7 @@ func (l *loader) feed() *feed {
 	f := &feed{w: w, ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
-		tag, err := l.s.conn.CopyFrom(l.t.ctx, r, l.t.copySQL())
+		tag, err := l.s.conn.CopyFrom(l.t.ctx, r, l.copySQL())
 		f.rows, f.err = tag.RowsAffected(), err
 		_ = r.CloseWithError(io.ErrClosedPipe) // always nil
 	}()
@@ -294,8 +295,11 @@ func (l *loader) sumOwn() (rows int64, sum sink.Sum, err error) {
 	return read.rows, read.Sum(), nil
 }
 
-// own is a condition for the rows that the transaction has written.
+// own is a condition for the rows that the transaction has written. Those of its subtransactions have other numbers.
 func (l *loader) own() (string, error) {
+	if l.marks {
+		return "", fmt.Errorf("postgres: %s may have other rows too: %w", l.t.target.name(), errors.ErrUnsupported)
+	}
 	if err := l.s.writes(l.t.ctx); err != nil {
 		return "", err
 	}

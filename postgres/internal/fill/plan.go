@@ -113,8 +113,8 @@ func (p *plan) freezes() bool {
 // truncates reports whether the rows of the table are removed.
 func (p *plan) truncates() bool { return p.clear && p.swap == nil }
 
-// copySQL is the statement that adds rows.
-func (p *plan) copySQL() string {
+// copySQL is the statement that adds rows, frozen if they may be.
+func (p *plan) copySQL(freeze bool) string {
 	into := p.target.sql
 	if p.Conflict != sink.Fail {
 		into = arrivalsSQL
@@ -123,7 +123,7 @@ func (p *plan) copySQL() string {
 	if len(p.columns) > 0 {
 		sql += " (" + list(p.columns) + ")"
 	}
-	if p.freezes() {
+	if freeze && p.freezes() {
 		return sql + " FROM STDIN (FORMAT csv, FREEZE)"
 	}
 	return sql + " FROM STDIN (FORMAT csv)"
@@ -164,7 +164,7 @@ func (p *plan) steps() []string {
 	if p.Conflict != sink.Fail {
 		steps = append(steps, p.arrivalsSQL())
 	}
-	steps = append(steps, p.copySQL())
+	steps = append(steps, p.copySQL(true))
 	if p.Conflict != sink.Fail {
 		steps = append(steps, p.mergeSQL())
 	}

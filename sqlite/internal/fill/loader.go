@@ -276,3 +276,29 @@ func (l *loader) Complete() error {
 	l.finish()
 	return nil
 }
+
+// SetMark makes a savepoint.
+func (l *loader) SetMark(again bool) (err error) {
+	t := l.table
+	defer t.db.catch(&err)
+	if err := t.ended(); err != nil {
+		return err
+	}
+	if again {
+		if err := t.db.exec(t.ctx, "RELEASE culvert_mark"); err != nil {
+			return err
+		}
+	}
+	return t.db.exec(t.ctx, "SAVEPOINT culvert_mark")
+}
+
+// UndoToMark goes back to the savepoint.
+func (l *loader) UndoToMark() (err error) {
+	t := l.table
+	defer t.db.catch(&err)
+	if err := t.ended(); err != nil {
+		return err
+	}
+	l.taken = 0
+	return t.db.exec(t.ctx, "ROLLBACK TO culvert_mark")
+}
