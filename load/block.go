@@ -148,6 +148,7 @@ type preparer struct {
 	values  values
 
 	converter *convert.Converter // or nil
+	rejects   bool               // the text of rows that are refused is needed
 
 	headerLines int64          // before the first row
 	table       sink.TextTable // or nil
@@ -158,6 +159,18 @@ type preparer struct {
 
 // prepare is the work of the queue.
 func (p *preparer) prepare(b *block) {
+	p.read(b)
+	if b.err != nil && p.rejects {
+		b.rows = int64(len(rowsOf(b.text, p.isCSV())))
+	}
+}
+
+func (p *preparer) isCSV() bool {
+	_, is := p.from.(format.CSV)
+	return is
+}
+
+func (p *preparer) read(b *block) {
 	if p.csv {
 		b.rows, b.lines = addLines(&b.sum, b.text)
 		b.summed = true
@@ -219,7 +232,7 @@ func (p *preparer) decode(b *block) (err error) {
 			n, err = decoder.Decode(batch, text)
 		}
 		if err == nil {
-			if text = text[n:]; len(text) == 0 {
+			if text = text[n:]; len(text) == 0 && !p.rejects {
 				text = nil
 				b.dropText()
 			}

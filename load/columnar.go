@@ -57,7 +57,7 @@ func (p *Plan) PreviewFile(
 
 // jobOfFile finds the columns of a file.
 func (p *Plan) jobOfFile(file format.ColumnFile, name, table string) (*job, error) {
-	if err := p.check(); err != nil {
+	if err := errors.Join(p.check(), p.checkBatches()); err != nil {
 		return nil, err
 	}
 	j := &job{name: name, to: table, system: source.PostgreSQL, columnar: true}

@@ -148,7 +148,7 @@ func (p *Plan) checkCopy() error {
 	if p.Filling.Ledger != nil {
 		return errors.New("load: a copy has no parts for a ledger")
 	}
-	return p.check()
+	return errors.Join(p.check(), p.checkBatches())
 }
 
 // checkMasks refuses masks that do not fit the tables, before a row is read, and returns the tables.

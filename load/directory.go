@@ -197,6 +197,11 @@ func (p *Plan) jobOf(
 		}
 	}
 	columnar := p.Columnar[from.Manifest.Format]
+	if columnar != nil {
+		if err := p.checkBatches(); err != nil {
+			return j, err
+		}
+	}
 	_, j.csv = readable.(format.CSV)
 	j.columnar = columnar != nil
 	j.shows = !j.csv && !j.columnar
@@ -272,6 +277,7 @@ func (p *Plan) directory(
 	each := *p
 	each.Filling.OwnRows = each.Filling.OwnRows || from.Manifest.OwnRows()
 	each.Loaders = max(1, p.loaders()/p.workers(dst, len(jobs)))
+	each.dangling = len(jobs) == 1
 	var all []*job
 	for i := range jobs {
 		jobs[i].grouped = each.links(dst)

@@ -87,6 +87,9 @@ func (p *pending) run(
 		again := slices.SortedFunc(slices.Values(p.later), func(a, b []int) int { return a[0] - b[0] })
 		p.several, p.later = false, nil
 		err = share(ctx, []ends{first}, again, p.try) // as long as that helps any of them
+		if len(p.later) == before && p.plan.Rejects != nil && !p.plan.dangling {
+			p.plan.dangling, before = true, 0 // now only rows that are nowhere are missing
+		}
 	}
 	if err == nil {
 		err = Finish(ctx, first.dst, p.stats)
@@ -171,7 +174,7 @@ func (p *pending) try(ctx context.Context, e ends, task []int) error {
 	case err == nil:
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrUnconfirmed), len(p.stats) == 1:
+	case errors.Is(err, source.ErrUnavailable), errors.Is(err, sink.ErrUnconfirmed), len(p.stats) == 1, isMost(err):
 		return err
 	case !isCommitted(err):
 		p.postpone(task, err)

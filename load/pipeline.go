@@ -52,6 +52,9 @@ type pipeline struct {
 	pace    *pace.Limit            // or nil
 	stop    func()                 // ends a read that waits
 
+	rejected *rejected // takes rows that are refused, or nil
+	dangling bool      // also those that refer to rows which are not there
+
 	queue *ordered.Queue[*block]
 	deal  chan *ordered.Item[*block]
 	large chan struct{} // has a place for the block with a large row
@@ -149,14 +152,17 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 		if !b.placed {
 			b.row = total.rows
 		}
-		if b.err != nil {
+		if b.err != nil && (pl.rejected == nil || !isRejectable(b.err, true)) {
 			return total, pl.about(b.err, b.row)
 		}
 		b.line = line
 		line += b.lines
 		moved = moved || b.moved
 		b.moved = moved
-		of := figures{b.rows, b.size(), b.sum.Text, b.loaded.Text, pl.prepare.valuesOf(b), b.summed}
+		of := pl.figuresOf(b)
+		if b.err != nil { // its rows are summed up when they are loaded
+			of = figures{rows: b.rows, text: b.size()}
+		}
 		total.add(of)
 		if err := pl.pace.Wait(pl.ctx, of.rows, of.text); err != nil {
 			return total, err
@@ -169,6 +175,10 @@ func (pl *pipeline) dealAll() (total figures, err error) {
 		}
 	}
 	return total, nil
+}
+
+func (pl *pipeline) figuresOf(b *block) figures {
+	return figures{b.rows, b.size(), b.sum.Text, b.loaded.Text, pl.prepare.valuesOf(b), b.summed}
 }
 
 // about says where in the file a row is that cannot be read, after the given number of rows.
@@ -219,6 +229,8 @@ type worker struct {
 	rows   int64 // since the last part ended
 	marks  []mark
 
+	sifted sifted // in the last load
+
 	taken struct{ rows, lines int64 } // since the last Flush
 	item  *ordered.Item[*block]
 	text  []byte // of item, not yet read
@@ -230,6 +242,10 @@ type worker struct {
 // load passes blocks to the loader until there are no more, and waits until the database has taken them.
 func (w *worker) load(pl *pipeline) (err error) {
 	w.pl, w.marks, w.taken, w.file, w.csv = pl, w.marks[:0], struct{ rows, lines int64 }{}, pl.name, pl.prepare.csv
+	if w.sifted = (sifted{}); pl.rejected != nil {
+		defer w.free()
+		return w.sift()
+	}
 	defer func() {
 		w.free()
 		err = w.locate(err)
@@ -272,6 +288,9 @@ func (w *worker) next() error {
 		}
 		b := item.Value
 		w.item, w.text = item, b.out
+		if w.pl.rejected != nil {
+			return nil
+		}
 		w.mark(b)
 		w.taken.rows += b.rows
 		w.taken.lines += b.lines

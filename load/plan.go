@@ -85,11 +85,18 @@ type Plan struct {
 	// Pace limits how fast rows are passed to the loaders of all tables together. Nil does not.
 	Pace *pace.Limit
 
+	// Rejects, if not nil, takes rows of text that are refused, so that the others are loaded. Each block of rows is then
+	// sent by itself, and one connection fills a table, unless a ledger has its parts. With ReadBack, the rows that are
+	// compared are those that were taken. Small tables do not share transactions.
+	Rejects *Rejects
+
 	// Progress, if not nil, counts while rows are loaded.
 	Progress *Progress
 
 	// related are the tables that are made together.
 	related map[sink.TableName]sink.Related
+
+	dangling bool // rows that refer to rows which are not there are rejected: these cannot come later
 
 	fresh bool // a schema has made the tables, which have no triggers and keys yet
 }
@@ -99,25 +106,26 @@ type Sum = rowsum.Sum
 
 // Stats are the figures of a table that was loaded.
 type Stats struct {
-	Name    string   // of the table in the manifest, the file, or the source
-	Table   string   // as the caller or the manifest names it in the database
-	Rows    int64    // loaded
-	Text    int64    // bytes of their text
-	Sum     Sum      // of the rows as they were read, if they were exported, or were or became CSV; otherwise zero
-	Summed  bool     // whether Sum is set
-	Loaders int      // connections that have loaded
-	Alone   string   // the reason for fewer connections, or tables at a time, than wanted, or ""; it ends a sentence
-	Skipped int      // parts that the ledger had already
-	Omitted []string // what a table that was made does not have of its definition, by name
-	Existed bool     // a table was to be made, but was there and empty, and was filled as it is
-	Changed []string // columns whose values were converted: the rows of the table have another sum
-	Err     error    // why not all was loaded; or, if Rows are all of it, what could not be done after that
+	Name     string   // of the table in the manifest, the file, or the source
+	Table    string   // as the caller or the manifest names it in the database
+	Rows     int64    // loaded
+	Text     int64    // bytes of their text
+	Sum      Sum      // of the rows as they were read, if they were exported, or were or became CSV; otherwise zero
+	Summed   bool     // whether Sum is set
+	Loaders  int      // connections that have loaded
+	Alone    string   // the reason for fewer connections, or tables at a time, than wanted, or ""; it ends a sentence
+	Skipped  int      // parts that the ledger had already
+	Omitted  []string // what a table that was made does not have of its definition, by name
+	Existed  bool     // a table was to be made, but was there and empty, and was filled as it is
+	Rejected int64    // rows that were refused, and are in the files of [Rejects]
+	Changed  []string // columns whose values were converted: the rows of the table have another sum
+	Err      error    // why not all was loaded; or, if Rows are all of it, what could not be done after that
 
-	tried  bool          // false if the work ended before
-	made   *sink.Filling // of a table that was made
-	later  []string      // what Finish adds to it
-	target string        // as the sink writes it
-	undo   func()        // takes the rows out of the progress again, if the transaction of several tables fails
+	tried  bool              // false if the work ended before
+	made   *sink.Filling     // of a table that was made
+	later  []string          // what Finish adds to it
+	target string            // as the sink writes it
+	undo   func(error) error // forgets the rows again, if the transaction of several tables fails
 }
 
 // PartialError reports that some of several tables could not be loaded, or not be completed. The others are committed.
@@ -165,6 +173,11 @@ func (p *Plan) check() error {
 	}
 	if len(p.Types) > 0 && !p.Create {
 		return errors.New("load: only tables that are made can get types")
+	}
+	if p.Rejects != nil {
+		if err := p.checkRejects(); err != nil {
+			return err
+		}
 	}
 	return p.Filling.Check()
 }

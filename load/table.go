@@ -9,11 +9,10 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"culvert/convert"
 	"culvert/format"
-	"culvert/internal/canonical"
-	"culvert/internal/rowsum"
 	"culvert/manifest"
 	"culvert/mask"
 	"culvert/sink"
@@ -67,6 +66,9 @@ type useRows func(readers []fill, header []byte) error
 
 // wanted returns how many loaders the table can use. A part that the ledger records has one loader.
 func (p *Plan) wanted(j *job) int {
+	if p.Rejects != nil && p.Filling.Ledger == nil {
+		return 1 // rows with the same key are refused, and do not wait for each other
+	}
 	if len(j.pieces) == 1 && p.Filling.Ledger == nil {
 		return p.loaders()
 	}
@@ -146,6 +148,7 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 	defer func() {
 		if err != nil {
 			stats.Rows, stats.Text = t.takeBack()
+			err = errors.Join(err, t.undoRejects(err))
 		}
 	}()
 	f := p.filling(j)
@@ -175,6 +178,9 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 		t.workers = append(t.workers, &worker{loader: loader})
 	}
 	stats.Loaders, stats.Alone = len(t.workers), j.alone
+	if p.Rejects != nil && stats.Loaders < p.loaders() && p.Filling.Ledger == nil {
+		stats.Alone = "rows that are refused are found by one"
+	}
 	if limited, is := table.(sink.Limited); is && limited.Alone() != "" {
 		stats.Alone = limited.Alone()
 	}
@@ -190,8 +196,12 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 	if j.create != nil {
 		stats.made = &f
 	}
-	stats.undo = func() { t.takeBack() }
+	stats.undo = func(reason error) error {
+		t.takeBack()
+		return t.undoRejects(reason)
+	}
 	stats.Omitted, stats.later, stats.Changed = j.omitted, j.later, j.converts.Columns()
+	stats.Rejected = t.rejected.Load()
 	stats.Existed = j.create != nil && j.exists && stats.Skipped == 0
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
 	return stats, nil
@@ -210,8 +220,11 @@ type filling struct {
 	counted  amount // in the progress
 	kept     amount // of it, committed
 
-	mu    sync.Mutex
-	total figures
+	rejected atomic.Int64
+
+	mu      sync.Mutex
+	total   figures
+	rejects []*rejected // of all pieces, in no order
 }
 
 // prepare leaves out what the ledger has, and finds how rows become what the loaders take.
@@ -226,7 +239,7 @@ func (t *filling) prepare() error {
 			t.pieces = append(t.pieces, one)
 			continue
 		}
-		if one.want != nil && (part.Rows != one.want.Rows || part.Sum != one.want.Sum) {
+		if one.want != nil && (part.Rows > one.want.Rows || part.Sum != one.want.Sum) { // fewer if some were rejected
 			return fmt.Errorf("load: the ledger has other figures of the part %q than the manifest", one.name)
 		}
 	}
@@ -237,6 +250,7 @@ func (t *filling) prepare() error {
 	t.prep = preparer{
 		from: t.job.from, fields: c.fields, csv: t.job.csv, shows: t.job.shows, masker: t.job.masker,
 		converter: t.job.converts.For(t.table.Columns()), decoders: make(chan format.Decoder, t.plan.jobs()),
+		rejects: t.plan.Rejects != nil,
 	}
 	text, is := t.table.(sink.TextTable)
 	if !is {
@@ -291,6 +305,7 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 	}
 	var got figures
 	var before int64 // bytes of the header
+	var rejects *rejected
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
 	err := one.read(reading, func(readers []fill, header []byte) (err error) {
@@ -298,11 +313,15 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 		prep.headerLines = int64(bytes.Count(header, []byte{'\n'}))
 		before = int64(len(header))
 		t.count(0, before)
+		rejects = t.reject(ctx, &one, header)
 		pl := &pipeline{
 			name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count, stop: stop,
-			pace: t.plan.Pace,
+			pace: t.plan.Pace, rejected: rejects, dangling: t.job.text || t.plan.dangling,
 		}
 		got, err = pl.run(ctx, readers)
+		for _, w := range workers {
+			got.add(w.sifted.unread)
+		}
 		return err
 	})
 	if err != nil {
@@ -325,6 +344,12 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 	if err := t.knownValues(&one, &got); err != nil {
 		return err
 	}
+	if rejects != nil {
+		t.takeSifted(workers, &got)
+		if err := rejects.commit(); err != nil {
+			return err
+		}
+	}
 	t.mu.Lock()
 	t.total.add(got)
 	t.mu.Unlock()
@@ -340,76 +365,11 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 	err = workers[0].loader.EndPart(sink.Part{Name: one.name, Rows: got.rows, Sum: sum})
 	if err == nil && t.commitsParts() {
 		t.kept.add(got.rows, before+got.text)
+		if rejects != nil {
+			rejects.kept = true
+		}
 	}
 	return err
-}
-
-// compare compares what was read with the manifest.
-func compare(one *piece, got figures) error {
-	wrong := &SumError{WantedRows: one.want.Rows, FoundRows: got.rows, Where: "in the file"}
-	if got.rows != one.want.Rows {
-		return about(one.name, damaged(wrong))
-	}
-	if one.want.Sum == "" {
-		return nil
-	}
-	want, err := rowsum.Parse(one.want.Sum)
-	if err != nil {
-		return err
-	}
-	if want != got.sum {
-		wrong.Wanted, wrong.Found = want, got.sum
-		return about(one.name, damaged(wrong))
-	}
-	return nil
-}
-
-// readBack compares what the database has with what was loaded.
-func (t *filling) readBack(workers []*worker, want figures) error {
-	if !want.summed && want.rows > 0 && want.values == (Sum{}) {
-		return errors.New("load: only rows that were loaded as CSV have a sum to compare what is read back with")
-	}
-	switch {
-	case t.job.across:
-		want.sum = want.values
-	case t.prep.loaded && (t.prep.csv || t.prep.shows):
-		want.sum = want.loaded
-	}
-	found := SumError{Wanted: want.sum, WantedRows: want.rows, Where: "in the table"}
-	if t.job.across {
-		found.AsPrinted = canonical.AsPrinted(t.job.columns.types)
-	}
-	for _, w := range workers {
-		rows, sum, err := w.loader.Sum()
-		if err != nil {
-			return err
-		}
-		found.FoundRows += rows
-		found.Found.Add(sum)
-	}
-	if found.FoundRows != want.rows || found.Found != want.sum {
-		return &found
-	}
-	return nil
-}
-
-// closeAll ends the loaders.
-func (t *filling) closeAll() error {
-	if t.plan.ReadBack && !t.commitsParts() && len(t.pieces) > 0 { // what the ledger has was read back
-		if err := t.readBack(t.workers, t.total); err != nil {
-			return err
-		}
-	}
-	for _, w := range t.workers {
-		rows, err := w.loader.Close()
-		if err != nil {
-			return err
-		}
-		if rows != w.rows {
-			return &SumError{WantedRows: w.rows, FoundRows: rows, Where: "in the table"}
-		}
-	}
-	return nil
 }
 
 // about says which file an error is about.

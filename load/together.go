@@ -190,7 +190,7 @@ func (p *Plan) fillTogether(
 	fail := func(err error) ([]Stats, []error) {
 		for i, j := range jobs {
 			if all[i].undo != nil {
-				all[i].undo()
+				err = errors.Join(err, all[i].undo(err))
 			}
 			all[i] = Stats{Name: j.name, Table: j.to}
 		}

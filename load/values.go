@@ -88,7 +88,7 @@ func (j *job) maskedNames() (names []string) {
 // change values, or some are left out, the rows are compared as they are loaded.
 func (t *filling) sumValues() error {
 	c := t.job.columns
-	loaded := len(t.plan.Filling.Convert) > 0 || t.job.converts != nil || !c.all
+	loaded := len(t.plan.Filling.Convert) > 0 || t.job.converts != nil || t.plan.Rejects != nil || !c.all
 	if !loaded && t.valuesKnown() {
 		return nil
 	}

@@ -1,0 +1,271 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"culvert/convert"
+	"culvert/format"
+	"culvert/place"
+	"culvert/sink"
+)
+
+// DefaultRejects is the most rows that are rejected unless [Rejects] says otherwise.
+const DefaultRejects = 1000
+
+// Rejects says what becomes of rows that are refused: by the database, by a conversion, or since they do not have the
+// columns of the file. Each goes to a file, and the load goes on.
+//
+// A file that is loaded, and each file of an export, has a file of its own for the rows that are rejected of it. It is
+// committed before the rows that are taken are, and removed if these turn out not to be committed. So, whenever a load
+// with a ledger ends and is run again, each row is in the table or in the file of its part, and in one of them only.
+//
+// The file is CSV. Its first columns are rejected_row, the number of the row in the file; rejected_column, which may be
+// empty; and rejected_reason. Then come the columns of the file, and each row as it was there, byte for byte, so that
+// the file can be loaded as CSV once the rows are mended. Rows of JSON Lines are in one column with the name json.
+type Rejects struct {
+	// Most is the most rows that are rejected of all files together, before the load ends with a [*RejectsError]. Zero
+	// is [DefaultRejects], and a negative number none.
+	Most int64
+
+	// Create begins the file for the rows of a file with this name. It is called for the first row that is rejected.
+	Create func(ctx context.Context, name string) (place.File, error)
+
+	// Remove removes the file that Create has made, or that an earlier load has left, for a part of a load with a
+	// ledger. It is no error if there is none. If the rows are not committed, the context may have ended.
+	Remove func(ctx context.Context, name string) error
+
+	rows atomic.Int64
+}
+
+func (r *Rejects) most() int64 {
+	if r.Most == 0 {
+		return DefaultRejects
+	}
+	return max(0, r.Most)
+}
+
+// checkRejects returns an error if rows cannot be rejected as the plan says.
+func (p *Plan) checkRejects() error {
+	switch {
+	case p.Rejects.Create == nil || p.Rejects.Remove == nil:
+		return errors.New("load: there is nothing that makes the files of rejected rows")
+	case p.Filling.Conflict != sink.Fail:
+		return errors.New("load: rows that may be in conflict are refused together at the end, and cannot be rejected")
+	case p.ReadBack && (p.Filling.Existing == sink.Append || p.Filling.Ledger != nil):
+		return errors.New("load: rows can be rejected and the others read back only if the table has no other rows")
+	}
+	return nil
+}
+
+// ErrNoText marks the error of rows that are not text, of which none can be rejected.
+var ErrNoText = errors.New("load: only rows of CSV and JSON Lines can be rejected")
+
+// checkBatches returns an error if rows that are no text are to be rejected.
+func (p *Plan) checkBatches() error {
+	if p.Rejects != nil {
+		return ErrNoText
+	}
+	return nil
+}
+
+// RejectsError reports that more rows are refused than may be rejected.
+type RejectsError struct {
+	Most int64
+	Err  error // of the last row
+}
+
+func (e *RejectsError) Error() string {
+	return fmt.Sprintf("load: more than %d rows are refused, the last one: %v", e.Most, e.Err)
+}
+
+// Unwrap returns the error of the last row.
+func (e *RejectsError) Unwrap() error { return e.Err }
+
+// isMost reports whether no more rows may be rejected, which ends the load of all tables.
+func isMost(err error) bool {
+	_, is := errors.AsType[*RejectsError](err)
+	return is
+}
+
+// rejected is the file of the rows that are rejected of one that is loaded.
+type rejected struct {
+	of     *Rejects
+	ctx    context.Context
+	name   string
+	header []byte // of the file that is loaded; nil if its rows are not CSV
+
+	again     bool // an earlier load may have left a file
+	file      place.File
+	text      []byte
+	rows      int64 // counted in of
+	committed bool
+	kept      bool // so are the rows that were taken
+}
+
+// reject returns what takes the rows of a piece that are refused, or nil. The header is that of its text.
+func (t *filling) reject(ctx context.Context, one *piece, header []byte) *rejected {
+	if t.plan.Rejects == nil {
+		return nil
+	}
+	r := &rejected{of: t.plan.Rejects, ctx: ctx, name: one.name, again: t.plan.Filling.Ledger != nil}
+	if _, is := t.job.from.(format.CSV); is {
+		r.header = header
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rejects = append(t.rejects, r)
+	return r
+}
+
+// undoRejects removes the files of rejected rows of all pieces that are not committed.
+func (t *filling) undoRejects(reason error) error {
+	var all []error
+	for _, r := range t.rejects {
+		if !r.kept {
+			all = append(all, r.undo(reason))
+		}
+	}
+	t.rejects = nil
+	return errors.Join(all...)
+}
+
+// takeSifted replaces the figures of a piece by those of the rows that were taken.
+func (t *filling) takeSifted(workers []*worker, got *figures) {
+	*got = figures{}
+	for _, w := range workers {
+		got.add(w.sifted.taken)
+		t.rejected.Add(w.sifted.rejected)
+	}
+}
+
+// isAboutRow reports whether an error names a row.
+func isAboutRow(err error) bool {
+	_, refused := errors.AsType[*sink.RowError](err)
+	_, unread := errors.AsType[*format.RowError](err)
+	_, unconverted := errors.AsType[*convert.ValueError](err)
+	return refused || unread || unconverted
+}
+
+// isRejectable reports whether an error is about a row, which other rows need not share. A row that refers to another
+// one may only come too early.
+func isRejectable(err error, dangling bool) bool {
+	if row, is := errors.AsType[*sink.RowError](err); is {
+		return !errors.Is(err, sink.ErrLocked) && isOfValues(row.Code) && (dangling || !row.Dangling)
+	}
+	return isAboutRow(err)
+}
+
+// isOfValues reports whether the code of an error is about a row. Of an SQLSTATE, these are the classes for
+// cardinality, data, constraints, views and what triggers raise; not, for example, deadlocks and missing rights.
+func isOfValues(code string) bool {
+	const state = 5 // characters of an SQLSTATE; other databases have shorter or longer codes
+	if len(code) != state {
+		return true
+	}
+	switch code[:2] {
+	case "21", "22", "23", "44", "P0":
+		return true
+	}
+	return false
+}
+
+// reasonOf returns the column of an error, or "", and what is wrong.
+func reasonOf(err error) (column, reason string) {
+	if row, is := errors.AsType[*sink.RowError](err); is {
+		reason = row.Err.Error()
+		if row.Value != "" {
+			reason += ": " + strconv.Quote(row.Value)
+		}
+		return row.Column, reason
+	}
+	if row, is := errors.AsType[*format.RowError](err); is {
+		return row.Column, row.Reason
+	}
+	if value, is := errors.AsType[*convert.ValueError](err); is {
+		return value.Column, value.Rule + ": " + value.Err.Error()
+	}
+	return "", err.Error()
+}
+
+// add adds a row by its number in the file, its error, and its text.
+func (r *rejected) add(row int64, err error, text []byte) error {
+	r.rows++
+	if most := r.of.most(); r.of.rows.Add(1) > most {
+		return about(r.name, &RejectsError{most, err})
+	}
+	if r.file == nil {
+		file, err := r.of.Create(r.ctx, r.name)
+		if err != nil {
+			return err
+		}
+		r.file, r.text = file, r.begin()
+	}
+	column, reason := reasonOf(err)
+	r.text = strconv.AppendInt(r.text, row, 10)
+	r.text = appendQuoted(append(r.text, ','), column)
+	r.text = append(appendQuoted(append(r.text, ','), reason), ',')
+	if r.header != nil {
+		r.text = append(r.text, text...)
+	} else {
+		r.text = append(appendQuoted(r.text, strings.TrimSpace(string(text))), '\n')
+	}
+	_, err = r.file.Write(r.text)
+	r.text = r.text[:0]
+	return err
+}
+
+// begin returns the header. A file of rejected rows that is loaded has columns with such names already.
+func (r *rejected) begin() (text []byte) {
+	header := r.header
+	if header == nil {
+		header = []byte("json\n")
+	}
+	for _, name := range []string{"rejected_row", "rejected_column", "rejected_reason"} {
+		unique := name
+		for n := 2; strings.Contains(string(header), unique); n++ {
+			unique = name + "_" + strconv.Itoa(n)
+		}
+		text = append(append(text, unique...), ',')
+	}
+	return append(text, header...)
+}
+
+// appendQuoted appends a value of CSV.
+func appendQuoted(dst []byte, value string) []byte {
+	dst = append(dst, '"')
+	dst = append(dst, strings.ReplaceAll(value, `"`, `""`)...)
+	return append(dst, '"')
+}
+
+// commit completes the file, or removes what an earlier load has left if no row is rejected.
+func (r *rejected) commit() error {
+	switch {
+	case r.file != nil:
+		if err := r.file.Commit(); err != nil {
+			return err
+		}
+		r.committed = true
+	case r.again:
+		return r.of.Remove(r.ctx, r.name)
+	}
+	return nil
+}
+
+// undo removes the file, since the rows that were taken are not committed, for this reason. After some errors, nobody
+// knows whether they are.
+func (r *rejected) undo(reason error) (err error) {
+	r.of.rows.Add(-r.rows)
+	r.rows = 0
+	switch {
+	case r.committed && !errors.Is(reason, sink.ErrUnconfirmed):
+		err = r.of.Remove(context.WithoutCancel(r.ctx), r.name)
+	case r.file != nil:
+		err = r.file.Discard()
+	}
+	return err
+}

@@ -1,0 +1,238 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"culvert/convert"
+	"culvert/format"
+	"culvert/sink"
+	"culvert/source"
+)
+
+// sifting loads blocks so that rows which are refused are rejected, and the others are loaded. A block is tried as a
+// whole, after a mark. If that fails, its rows are undone, and tried in fewer at a time, until each row that is refused
+// has been tried alone. So nothing depends on which row the database has named: that only saves attempts.
+type sifting struct {
+	*worker
+	to     sink.Marker
+	part   *block // some rows of a block
+	block  *block
+	rows   [][]byte // of the block
+	unread bool     // nothing has summed up its rows
+}
+
+// sifted are the figures of a worker that rejects rows.
+type sifted struct {
+	taken    figures
+	unread   figures // sums of all rows of blocks that were not summed up as a whole
+	rejected int64
+}
+
+// sift is what load does if rows can be rejected.
+func (w *worker) sift() (err error) {
+	to, is := w.loader.(sink.Marker)
+	if !is {
+		return errors.New("load: the database cannot undo rows, so none can be rejected")
+	}
+	s := &sifting{worker: w, to: to, part: idle.Get().(*block)}
+	s.part.reset()
+	defer s.part.free()
+	for err = w.next(); err == nil; err = w.next() {
+		if err := s.sift(w.item.Value); err != nil {
+			return err
+		}
+	}
+	if err != io.EOF {
+		return err
+	}
+	confirmed, err := w.loader.Flush()
+	if err == nil && confirmed != w.rows {
+		err = &source.CountError{Received: w.rows, Confirmed: confirmed}
+	}
+	return err
+}
+
+// sift loads a block.
+func (s *sifting) sift(b *block) error {
+	s.block, s.rows, s.unread = b, nil, b.err != nil
+	err := b.err
+	if err == nil {
+		if err = s.try(b); err == nil {
+			return nil
+		}
+	}
+	s.rows = rowsOf(b.text, s.pl.prepare.isCSV())
+	return s.failed(0, len(s.rows), err, rowOf(err, b))
+}
+
+// between loads some rows of the block.
+func (s *sifting) between(first, end int) error {
+	if first == end {
+		return nil
+	}
+	b, p := s.part, s.pl.prepare
+	b.reset()
+	p.values.begin(b)
+	b.text = joined(s.rows[first:end])
+	p.prepare(b)
+	err := b.err
+	if err == nil {
+		err = s.try(b)
+	}
+	if s.unread && (err == nil || end-first == 1) {
+		of := s.pl.figuresOf(b)
+		of.rows, of.text = 0, 0 // known
+		s.sifted.unread.add(of)
+	}
+	if err != nil {
+		return s.failed(first, end, err, rowOf(err, b))
+	}
+	return nil
+}
+
+// failed goes on with rows that were refused with an error, and are undone. The error names one of them, from 1.
+func (s *sifting) failed(first, end int, err error, named int64) error {
+	at := first + int(named) - 1
+	known := at >= first && at < end
+	switch {
+	case !isAboutRow(err):
+		return err
+	case !isRejectable(err, s.pl.dangling):
+		row := int64(0)
+		if known {
+			row = s.block.row + int64(at) + 1
+		}
+		return s.pl.about(numbered(err, row), 0)
+	case end-first == 1:
+		s.sifted.rejected++
+		row := s.block.row + int64(end)
+		return s.pl.rejected.add(row, numbered(err, row), s.rows[first])
+	}
+	ends := []int{(first + end) / 2, end}
+	if known {
+		// Others may follow. With halves, no row is tried more often than about the logarithm of their number.
+		ends = []int{at, at + 1, (at + 1 + end) / 2, end}
+	}
+	for _, to := range ends {
+		if err := s.between(first, to); err != nil {
+			return err
+		}
+		first = to
+	}
+	return nil
+}
+
+// try loads the rows of a block that are prepared, or none of them.
+func (s *sifting) try(b *block) error {
+	if err := s.to.Mark(); err != nil {
+		return err
+	}
+	err := s.pass(b)
+	if err == nil {
+		var confirmed int64
+		confirmed, err = s.to.Flush()
+		if want := s.worker.rows + b.rows; err == nil && confirmed != want {
+			return &source.CountError{Received: want, Confirmed: confirmed}
+		}
+	}
+	if err == nil {
+		s.worker.rows += b.rows
+		s.sifted.taken.add(s.pl.figuresOf(b))
+		return nil
+	}
+	if _, is := errors.AsType[*sink.RowError](err); is {
+		if undone := s.to.Undo(); undone != nil {
+			return undone
+		}
+	}
+	return err
+}
+
+// pass passes rows to the loader.
+func (s *sifting) pass(b *block) error {
+	if text, is := s.loader.(sink.TextLoader); is && (s.pl.prepare.asIs || s.pl.prepare.encoder != nil) {
+		return text.LoadText(bytes.NewReader(b.out))
+	}
+	for _, batch := range b.batches {
+		if err := s.to.Load(batch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rowOf returns the row of a block that an error is about, from 1, or a number that is none.
+func rowOf(err error, b *block) int64 {
+	if row, is := errors.AsType[*sink.RowError](err); is {
+		if row.Row > 0 || row.Line == 0 {
+			return row.Row
+		}
+		m := mark{even: b.rows == b.lines, wide: b.wide}
+		return m.rowAt(row.Line)
+	}
+	if row, is := errors.AsType[*format.RowError](err); is {
+		return row.Row
+	}
+	if value, is := errors.AsType[*convert.ValueError](err); is {
+		return value.Row
+	}
+	return 0
+}
+
+// numbered returns the error of a row with its number in the file.
+func numbered(err error, row int64) error {
+	if refused, is := errors.AsType[*sink.RowError](err); is {
+		at := *refused
+		at.Row, at.Line = row, 0
+		if errors.Is(err, sink.ErrLocked) {
+			return err
+		}
+		return &at
+	}
+	if unread, is := errors.AsType[*format.RowError](err); is {
+		at := *unread
+		at.Row, at.Line = row, 0
+		return &at
+	}
+	if value, is := errors.AsType[*convert.ValueError](err); is {
+		at := *value
+		at.Row = row
+		return &at
+	}
+	return err
+}
+
+// rowsOf cuts a text into its rows. Those of JSON Lines are lines that are not blank, with the blank ones before them.
+func rowsOf(text []byte, csv bool) (rows [][]byte) {
+	start, quoted, blank := 0, false, true
+	for at := 0; at < len(text); {
+		end := bytes.IndexByte(text[at:], '\n') + 1
+		if end == 0 {
+			end = len(text) - at
+		}
+		line := text[at : at+end]
+		if csv {
+			quoted = quoted != (bytes.Count(line, []byte{'"'})%2 != 0)
+			blank = false
+		} else if len(bytes.TrimSpace(line)) > 0 {
+			blank = false
+		}
+		at += end
+		if !quoted && !blank {
+			rows = append(rows, text[start:at])
+			start, blank = at, true
+		}
+	}
+	return rows
+}
+
+// joined returns the text of rows that follow each other in it.
+func joined(rows [][]byte) []byte {
+	size := 0
+	for _, row := range rows {
+		size += len(row)
+	}
+	return rows[0][:size]
+}
