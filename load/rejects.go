@@ -140,6 +140,7 @@ func (t *filling) takeSifted(workers []*worker, got *figures) {
 	for _, w := range workers {
 		got.add(w.sifted.taken)
 		t.rejected.Add(w.sifted.rejected)
+		t.count(-w.sifted.rejected, 0)
 	}
 }
 

@@ -46,6 +46,9 @@ type Flags struct {
 	LockTimeout string `yaml:"lock-timeout" flag:"lock-timeout" doc:"The longest wait for locks, such as 10s."`
 	Redact      bool   `yaml:"redact-errors" flag:"redact-errors" doc:"Keep values out of errors."`
 
+	Reject     string `yaml:"reject" flag:"reject" doc:"Write rows that are refused to this file; load the others."`
+	MaxRejects int    `yaml:"max-rejects" flag:"max-rejects" doc:"Fail if more rows are refused (1000 if not given)."`
+
 	Convert Conversions `yaml:"convert" flag:"convert" doc:"The rules for the columns of each pattern, in order."`
 
 	Mask     Masks    `yaml:"mask" flag:"mask" doc:"The rule for the columns of each pattern; the last one counts."`

@@ -34,6 +34,7 @@ type options struct {
 	to     database.Flags
 	choice jobfile.ChoiceFlags
 	csv    argument.CSVFlags
+	reject rejectFlags
 
 	ofExport       bool // the job file is that of an export
 	verify         bool
@@ -51,6 +52,9 @@ func New(a *command.App) *cobra.Command {
 	o.flags = cmd.Flags()
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.reject.check(cmd); err != nil {
+			return err
+		}
 		args, err := o.applyJob(cmd, a, args)
 		if err != nil {
 			return err
@@ -77,6 +81,7 @@ func New(a *command.App) *cobra.Command {
 	o.to.AddFor(cmd, "DEST")
 	o.tableFlags.add(cmd)
 	o.csv.Add(cmd)
+	o.reject.add(cmd)
 	o.choice.Add(cmd, "load", false)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.verify, "verify", false, "read the rows back, and compare their sum before they are committed")
@@ -89,7 +94,8 @@ func New(a *command.App) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
 	cmd.MarkFlagsMutuallyExclusive("ledger", "triggers")
 	cmd.MarkFlagsMutuallyExclusive("create", "data-only")
-	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "ledger", "verify"} {
+	cmd.MarkFlagsMutuallyExclusive("reject", "on-conflict")
+	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "ledger", "verify", "reject"} {
 		cmd.MarkFlagsMutuallyExclusive("schema-only", other)
 	}
 	flags.Lookup("jobs").Usage = jobsUsage
@@ -107,6 +113,9 @@ func (o *options) plan(engine string) (*load.Plan, error) {
 	plan.ReadBack = o.verify
 	others := o.appending || o.ledger != "" || plan.Filling.Conflict != sink.Fail
 	switch {
+	case o.verify && o.reject.given() && others:
+		return nil, command.WithHint(command.Usagef("--verify and --reject compare the rows of a table that has no others"),
+			"leave out --append or --ledger, or --verify")
 	case o.verify && len(o.columns) > 0:
 		return nil, command.Usagef("--verify compares whole rows, and cannot be combined with --columns")
 	case o.verify && engine != "postgres" && others:
@@ -245,6 +254,11 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 			"or name the directory: the manifest in it has what it needs"))
 	}
 	return in.Use(config, func(text *export.Reader) (err error) {
+		done, err := l.reject(ctx, false)
+		if err != nil {
+			return err
+		}
+		defer func() { err = done(err) }()
 		db, err := l.db.OpenSink(ctx, false)
 		if err != nil {
 			return err
@@ -301,6 +315,11 @@ func (l *loading) directory(
 		l.plan.Filling.Ledger = &sink.Ledger{Table: l.o.ledger, Load: identify(from.Manifest)}
 		l.plan.Filling.EachPart = !l.o.create // a table that is made is committed as a whole
 	}
+	done, err := l.reject(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = done(err) }()
 	db, err := l.db.OpenSink(ctx, l.o.makes() || l.o.schemaOnly && !l.o.dryRun)
 	if err != nil {
 		return err
@@ -310,6 +329,10 @@ func (l *loading) directory(
 	switch {
 	case err != nil:
 		return err
+	case whole && l.o.reject.given():
+		return command.WithHint(
+			command.Usagef("--reject cannot make a whole database, whose keys and checks come after all rows"),
+			"make it with --schema-only, and load with --data-only", "or name the tables")
 	case whole:
 		l.o.isWhole = true
 		return l.explain(at, do.whole(ctx, db, at, from))
@@ -343,91 +366,6 @@ func (l *loading) trust(ctx context.Context, m *manifest.Manifest) error {
 		return l.o.author.CheckCode(ctx, l.a, &l.o.DecryptFlags, l.from, m)
 	}
 	return l.o.author.Check(l.from, m)
-}
-
-// filling is a [doer] that loads.
-type filling struct{ *loading }
-
-func (f *filling) text(
-	ctx context.Context, db sink.Sink, in *argument.Input, text io.Reader, readable format.Readable,
-) error {
-	f.watch(f.tables[0].to, in.BytesRead.Load, func() float64 {
-		if in.Size == 0 {
-			return -1
-		}
-		return float64(in.BytesRead.Load()) / float64(in.Size)
-	})
-	stats, err := f.plan.Text(ctx, db, text, in.Name, readable, f.tables[0].to)
-	return f.finish(stats, err)
-}
-
-func (f *filling) columns(
-	ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile,
-) error {
-	f.watch(f.tables[0].to, in.BytesRead.Load, f.plan.Progress.Done)
-	stats, err := f.plan.File(ctx, db, file, in.Name, f.tables[0].to)
-	if err == nil && stats.Omitted != nil {
-		f.leaveOut(stats.Omitted, f.o.JSON)
-	}
-	return f.finish(stats, err)
-}
-
-// finish reports what became of a table from a file.
-func (f *filling) finish(stats load.Stats, err error) error {
-	f.w.Stop()
-	if stats.Name != "" { // otherwise nothing has begun
-		f.r.add(f.a, stats, f.explain(nil, err))
-	}
-	if err == nil {
-		reportLoaders(f.w, f.o.Jobs, []load.Stats{stats})
-		reportConversions(f.w, []load.Stats{stats})
-	}
-	return err
-}
-
-func (f *filling) directory(
-	ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory,
-) error {
-	all, err := f.loadTables(at, from, func() ([]load.Stats, error) {
-		all, err := f.plan.Directory(ctx, db, from, namesOf(f.tables))
-		return all, withNeedsHint(err)
-	})
-	wanted := len(f.tables)
-	if wanted == 0 {
-		wanted = tablesOf(from.Manifest, f.plan.Create)
-	}
-	reportTables(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
-	return f.goesOn(err, all, from.Manifest)
-}
-
-// tablesOf returns how many tables of an export are loaded if none is named: those without rows only if they are made.
-func tablesOf(m *manifest.Manifest, make bool) int {
-	withRows := 0
-	for i := range m.Tables {
-		if !m.Tables[i].IsDefined() {
-			withRows++
-		}
-	}
-	if make || withRows == 0 {
-		return len(m.Tables)
-	}
-	return withRows
-}
-
-// loadTables loads tables of an export, shows the progress meanwhile, and explains the error of each.
-func (f *filling) loadTables(
-	at *argument.Location, from *export.Directory, run func() ([]load.Stats, error),
-) ([]load.Stats, error) {
-	f.watch(at.Text, func() int64 {
-		files, _ := from.Progress()
-		return files
-	}, f.plan.Progress.Done)
-	all, err := run()
-	f.w.Stop() // what follows is no progress
-	for i := range all {
-		all[i].Err = f.explain(at, all[i].Err)
-	}
-	return all, err
 }
 
 // watch begins the work, and makes its progress that of the plan.

@@ -31,24 +31,26 @@ type Report struct {
 
 // Table says what has become of a table.
 type Table struct {
-	Name    string   `json:"name"`  // of the table in the export or the source, or of the file
-	Table   string   `json:"table"` // in the database
-	Rows    int64    `json:"rows"`
-	Sum     string   `json:"sum,omitempty"`
-	Loaders int      `json:"loaders,omitempty"`
-	Reason  string   `json:"reason,omitempty"` // why no more connections have loaded
-	Skipped int      `json:"skipped_parts,omitempty"`
-	Omitted []string `json:"omitted,omitempty"` // what a table that was made does not have
-	Existed bool     `json:"existed,omitempty"` // it was to be made, and was there already, without rows
-	Outside bool     `json:"outside_snapshot,omitempty"`
-	Changed []string `json:"converted,omitempty"` // columns: the rows of the table have another sum
-	Error   string   `json:"error,omitempty"`
+	Name     string   `json:"name"`  // of the table in the export or the source, or of the file
+	Table    string   `json:"table"` // in the database
+	Rows     int64    `json:"rows"`
+	Sum      string   `json:"sum,omitempty"`
+	Loaders  int      `json:"loaders,omitempty"`
+	Reason   string   `json:"reason,omitempty"` // why no more connections have loaded
+	Skipped  int      `json:"skipped_parts,omitempty"`
+	Omitted  []string `json:"omitted,omitempty"` // what a table that was made does not have
+	Existed  bool     `json:"existed,omitempty"` // it was to be made, and was there already, without rows
+	Outside  bool     `json:"outside_snapshot,omitempty"`
+	Rejected int64    `json:"rejected,omitempty"`  // rows that were refused, and are in files
+	Changed  []string `json:"converted,omitempty"` // columns: the rows of the table have another sum
+	Error    string   `json:"error,omitempty"`
 }
 
 func (r *Report) add(a *command.App, stats load.Stats, err error) {
 	t := Table{
 		Name: stats.Name, Table: stats.Table, Rows: stats.Rows, Loaders: stats.Loaders, Reason: stats.Alone,
 		Skipped: stats.Skipped, Omitted: stats.Omitted, Existed: stats.Existed, Changed: stats.Changed,
+		Rejected: stats.Rejected,
 	}
 	if stats.Summed {
 		t.Sum = stats.Sum.String()
@@ -316,6 +318,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = f.hintsOfUnknown(unknown)
 	case errors.Is(err, sink.ErrFull):
 		hints = []string{"make room for the database, and run the same command again"}
+	case command.Is[*load.RejectsError](err):
+		hints = []string{"nothing of the table is committed; let more rows be refused: --max-rejects N"}
 	case isRow:
 		hints = f.hintsOfRow(refused)
 	case isSum && differ.Where == "in the table":

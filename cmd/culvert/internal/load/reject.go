@@ -1,0 +1,215 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"culvert/agefile"
+	"culvert/cmd/culvert/internal/argument"
+	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/ui"
+	"culvert/load"
+	"culvert/place"
+)
+
+// rejectFlags say where rows go that are refused, and to whom they are encrypted.
+type rejectFlags struct {
+	output command.NotEmpty
+	most   int64
+	to     command.RecipientFlags // without its passphrases, which are for what is read
+	plain  bool
+}
+
+func (f *rejectFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.Var(&f.output, "reject", "write rows that are refused to `FILE`, and load the others")
+	flags.Int64Var(&f.most, "max-rejects", load.DefaultRejects, "with --reject, fail if more than `N` rows are refused")
+	f.to.NamedRecipients.Add(cmd, "encrypt the rows of --reject to")
+	flags.BoolVar(&f.plain, "no-encrypt", false, "do not encrypt the rows of --reject")
+}
+
+// check refuses flags without the one that they are about. A job file may have them for its export.
+func (f *rejectFlags) check(cmd *cobra.Command) error {
+	flags := cmd.Flags()
+	if flags.Changed("reject") || flags.Changed("job") {
+		return nil
+	}
+	for _, name := range []string{"max-rejects", "recipient", "recipients-file", "no-encrypt"} {
+		if flags.Changed(name) {
+			return command.WithHint(command.Usagef("--%s is about rows that are refused", name),
+				"say where they go: --reject FILE")
+		}
+	}
+	return nil
+}
+
+func (f *rejectFlags) given() bool { return f.output != "" }
+
+// rejecting is where rejected rows go.
+type rejecting struct {
+	flags      *rejectFlags
+	recipients []age.Recipient // none if the rows are not encrypted
+	at         *argument.Location
+	to         place.Place
+	name       func(part string) string
+	replaces   bool
+}
+
+// reject has the plan reject rows, if the flags say so. They go to a file, or, if the rows come from the files of an
+// export, to a file in a directory for each of them. The function that it returns takes the error of the load.
+func (l *loading) reject(ctx context.Context, isExport bool) (done func(error) error, err error) {
+	f := &l.o.reject
+	if !f.given() {
+		return func(err error) error { return err }, nil
+	}
+	r := &rejecting{flags: f}
+	switch {
+	case f.most < 0:
+		return nil, command.Usagef("--max-rejects is negative")
+	case f.plain && f.to.Named():
+		return nil, command.Usagef("--no-encrypt cannot be combined with recipients")
+	case l.o.schemaOnly:
+		return nil, command.Usagef("--schema-only loads no rows, so none can be rejected")
+	case !f.plain:
+		if r.recipients, err = f.to.Read(ctx, l.a, nil); err != nil {
+			return nil, err
+		}
+	}
+	if isExport {
+		err = r.intoDirectory(ctx, l)
+	} else {
+		err = r.intoFile(ctx, l)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.plan.Rejects = &load.Rejects{Most: f.most, Create: r.create, Remove: r.remove}
+	if f.most == 0 {
+		l.plan.Rejects.Most = -1
+	}
+	return r.at.Close, nil
+}
+
+// intoFile has the rows go to a file.
+func (r *rejecting) intoFile(ctx context.Context, l *loading) (err error) {
+	output := string(r.flags.output)
+	name := output
+	if argument.IsURL(output) {
+		name, _, _ = strings.Cut(output, "?") // the address of a store, such as its endpoint
+	} else if err := argument.CheckOutput(output, false); err != nil {
+		return command.WithHint(err, "name another file for the rows that are refused: --reject FILE")
+	}
+	switch isAge := strings.HasSuffix(name, ".age"); {
+	case isAge && r.flags.plain:
+		return command.Usagef("--no-encrypt contradicts the name %q", name)
+	case !isAge && !r.flags.plain:
+		return command.WithHint(command.Usagef("the rows in %q would be encrypted, which its name does not say", name),
+			"name it so: --reject "+command.ForShell(name)+".age", "or do not encrypt them: --no-encrypt")
+	}
+	if _, r.at, err = argument.Locate(ctx, l.a, output, &l.o.PlaceFlags); err != nil {
+		return err
+	}
+	r.to, r.name = r.at.Place, func(string) string { return r.at.Name }
+	return nil
+}
+
+// intoDirectory has the rows go to files of a directory. With a ledger, these have its name of the load.
+func (r *rejecting) intoDirectory(ctx context.Context, l *loading) (err error) {
+	output := string(r.flags.output)
+	if !argument.IsURL(output) && !argument.IsDirectory(output) {
+		return command.WithHint(command.Usagef("--reject %s is no directory: each file of an export has a file of its own "+
+			"for the rows that are refused", output), command.HintToMake(output))
+	}
+	if _, r.at, err = argument.Locate(ctx, l.a, output, &l.o.PlaceFlags); err != nil {
+		return err
+	}
+	if r.to, err = r.at.Directory(); err != nil {
+		return r.at.Close(err)
+	}
+	extension := ".rejected.csv"
+	if !r.flags.plain {
+		extension += ".age"
+	}
+	if ledger := l.plan.Filling.Ledger; ledger != nil {
+		const enough = 8 // hexadecimal digits, of which the load has more
+		r.replaces = true
+		extension = "-" + ledger.Load[:enough] + extension
+	}
+	r.name = func(part string) string {
+		base, _, _ := strings.Cut(path.Base(part), ".")
+		return path.Join(path.Dir(part), base+extension)
+	}
+	return nil
+}
+
+func (r *rejecting) create(ctx context.Context, part string) (place.File, error) {
+	create := r.to.Create
+	if r.replaces {
+		create = r.to.Replace
+	}
+	file, err := create(ctx, r.name(part))
+	if err != nil || r.flags.plain {
+		return file, err
+	}
+	w, err := agefile.Config{Workers: 1}.NewWriter(file, r.recipients...)
+	if err != nil {
+		return nil, errors.Join(err, file.Discard())
+	}
+	return &sealed{file, w}, nil
+}
+
+func (r *rejecting) remove(ctx context.Context, part string) error {
+	if err := r.to.Remove(ctx, r.name(part)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// sealed is a file of which what is written is encrypted.
+type sealed struct {
+	place.File
+	w *agefile.Writer
+}
+
+func (f *sealed) Write(p []byte) (int, error) { return f.w.Write(p) }
+
+func (f *sealed) Commit() error {
+	if err := f.w.Close(); err != nil {
+		return err
+	}
+	return f.File.Commit()
+}
+
+func (f *sealed) Discard() error {
+	f.w.Abort() // does nothing after Close
+	return f.File.Discard()
+}
+
+// reportRejects says how many rows are rejected. That is an error of its own, which it reports, if there is no other.
+func (f *filling) reportRejects(all []load.Stats, err error) error {
+	rows := int64(0)
+	for _, stats := range all {
+		if stats.Err == nil {
+			rows += stats.Rejected
+		}
+	}
+	if rows == 0 {
+		return err
+	}
+	refused := fmt.Errorf("%s refused, in %s", ui.Several(rows, "row"), ui.Name(string(f.o.reject.output)))
+	if !f.w.Flags.JSON {
+		f.a.Console.Warn(refused.Error())
+		f.a.Console.Hint("the others are loaded; to mend and load these too: culvert help rejects")
+	}
+	if err == nil {
+		err = command.Incomplete(refused)
+	}
+	return err
+}
