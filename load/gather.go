@@ -24,7 +24,8 @@ func (p *Plan) gather(dst sink.Sink, tasks [][]int, workers int, isSmall func(i 
 	_, plans := dst.(sink.Planner)
 	f := p.Filling
 	// Deferred triggers may change rows after they are read back.
-	if !groups || !plans || f.Existing == sink.Swap || f.Conflict != sink.Fail || p.ReadBack && !p.fresh || p.Rejects != nil {
+	if !groups || !plans || f.Existing == sink.Swap || f.Conflict != sink.Fail || p.ReadBack && !p.fresh ||
+		p.Rejects != nil {
 		return tasks
 	}
 	var small []int

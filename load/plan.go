@@ -85,9 +85,9 @@ type Plan struct {
 	// Pace limits how fast rows are passed to the loaders of all tables together. Nil does not.
 	Pace *pace.Limit
 
-	// Rejects, if not nil, takes rows of text that are refused, so that the others are loaded. Each block of rows is then
-	// sent by itself, and one connection fills a table, unless a ledger has its parts. With ReadBack, the rows that are
-	// compared are those that were taken. Small tables do not share transactions.
+	// Rejects, if not nil, takes rows of text that are refused, so that the others are loaded. Each block of rows is
+	// then sent by itself, and one connection fills a table, unless a ledger has its parts. With ReadBack, the rows
+	// that were taken are compared. Small tables do not share transactions.
 	Rejects *Rejects
 
 	// Progress, if not nil, counts while rows are loaded.

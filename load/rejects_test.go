@@ -41,7 +41,7 @@ func rejectsIn(tb testing.TB, path string) *load.Rejects {
 	}
 }
 
-// readRejects returns the numbers of the rows in a file of rejected rows, and their texts, and whether each has a reason.
+// readRejects returns the numbers and the texts of the rows in a file of rejected rows, each of which has a reason.
 func readRejects(tb testing.TB, path, header string) (numbers []int, rows []string) {
 	tb.Helper()
 	text, err := os.ReadFile(path)
@@ -184,7 +184,8 @@ func TestRejectsMany(t *testing.T) {
 				t.Fatal(err)
 			}
 			plan := load.Plan{Rejects: rejectsIn(t, at), Jobs: 2, Loaders: 3, ReadBack: true}
-			stats, err := plan.Text(t.Context(), s.dst, strings.NewReader(text.String()), "many.csv", format.CSV{}, "many")
+			stats, err := plan.Text(t.Context(), s.dst, strings.NewReader(text.String()), "many.csv", format.CSV{},
+				"many")
 			if err != nil || stats.Rejected != int64(refused) || stats.Rows != int64(len(first)) {
 				t.Fatalf("%+v, %v; want %d rejected", stats, err, refused)
 			}
@@ -249,7 +250,8 @@ func TestRejectsMost(t *testing.T) {
 			plan := load.Plan{Rejects: rejectsIn(t, at)}
 			for _, most := range []int64{-1, 1, 2} {
 				plan.Rejects.Most = most
-				stats, err := plan.Text(t.Context(), s.dst, strings.NewReader("id\n1\n1\n2\n1\n"), "t.csv", format.CSV{}, "t")
+				text := strings.NewReader("id\n1\n1\n2\n1\n")
+				stats, err := plan.Text(t.Context(), s.dst, text, "t.csv", format.CSV{}, "t")
 				many, is := errors.AsType[*load.RejectsError](err)
 				row, about := errors.AsType[*sink.RowError](err)
 				entries, readErr := os.ReadDir(at)
@@ -261,7 +263,8 @@ func TestRejectsMost(t *testing.T) {
 					t.Fatal(readErr)
 				case most == 2 && (err != nil || stats.Rejected != 2 || len(rows) != 2 || len(entries) != 1):
 					t.Errorf("%+v, %v; %q", stats, err, rows)
-				case most < 2 && (!is || !about || row.Row != 3+most || many.Most != max(0, most) || len(rows)+len(entries) > 0):
+				case most < 2 && (!is || !about || row.Row != 3+most || many.Most != max(0, most) ||
+					len(rows)+len(entries) > 0):
 					t.Errorf("most %d: %+v, %v; %q, %v", most, stats, err, rows, entries)
 				}
 			}

@@ -27,7 +27,8 @@ func TestRejectsDangling(t *testing.T) {
 				s, at := to(t), t.TempDir()
 				for _, sql := range []string{
 					"CREATE TABLE parents (id int PRIMARY KEY)",
-					"CREATE TABLE children (id int PRIMARY KEY, parent int, FOREIGN KEY (parent) REFERENCES parents (id))",
+					"CREATE TABLE children (id int PRIMARY KEY, parent int, " +
+						"FOREIGN KEY (parent) REFERENCES parents (id))",
 				} {
 					if err := s.try(sql); err != nil {
 						t.Fatal(err)

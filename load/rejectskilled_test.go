@@ -150,7 +150,8 @@ func TestRejectsKilled(t *testing.T) {
 			at, s := open(t)
 			for event := 1; ; event++ {
 				for _, sql := range []string{
-					"DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS ledger", "CREATE TABLE t (id int PRIMARY KEY, title text)",
+					"DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS ledger",
+					"CREATE TABLE t (id int PRIMARY KEY, title text)",
 				} {
 					if err := s.try(sql); err != nil {
 						t.Fatal(err)

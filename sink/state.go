@@ -25,8 +25,8 @@ type Driver interface {
 }
 
 // LoaderDriver is a loader of a database. It embeds a [LoaderState], which calls its methods by one goroutine at a
-// time, and none of them after an error, except UndoToMark, after the end of the context, or after [Driver.End]. Several loaders of a
-// table work at the same time.
+// time, and none of them after an error, except for UndoToMark, after the end of the context, or after [Driver.End].
+// Several loaders of a table work at the same time.
 type LoaderDriver interface {
 	Loader
 

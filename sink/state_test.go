@@ -136,8 +136,9 @@ func TestTableState(t *testing.T) {
 			used: "2 rows were sent, but the database has counted 4", commit: "has failed",
 		},
 		{
-			filling: each, words: "load mark load undo part mark close", want: "begin, add, send, mark false, add, undo, " +
-				"send, record p, commit part, send, mark false, send, complete, commit, end",
+			filling: each, words: "load mark load undo part mark close",
+			want: "begin, add, send, mark false, add, undo, send, record p, commit part, send, mark false, send, " +
+				"complete, commit, end",
 		},
 		{
 			filling: sink.Filling{Ledger: ledger}, words: "mark load flush mark undo part mark part undo",

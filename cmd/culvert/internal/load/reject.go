@@ -124,8 +124,9 @@ func (r *rejecting) intoFile(ctx context.Context, l *loading) (err error) {
 func (r *rejecting) intoDirectory(ctx context.Context, l *loading) (err error) {
 	output := string(r.flags.output)
 	if !argument.IsURL(output) && !argument.IsDirectory(output) {
-		return command.WithHint(command.Usagef("--reject %s is no directory: each file of an export has a file of its own "+
-			"for the rows that are refused", output), command.HintToMake(output))
+		err := command.Usagef("--reject %s is no directory: each file of an export has a file of its own for the rows "+
+			"that are refused", output)
+		return command.WithHint(err, command.HintToMake(output))
 	}
 	if _, r.at, err = argument.Locate(ctx, l.a, output, &l.o.PlaceFlags); err != nil {
 		return err
