@@ -177,13 +177,7 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 	for _, loader := range table.Loaders() {
 		t.workers = append(t.workers, &worker{loader: loader})
 	}
-	stats.Loaders, stats.Alone = len(t.workers), j.alone
-	if p.Rejects != nil && stats.Loaders < p.loaders() && p.Filling.Ledger == nil {
-		stats.Alone = "rows that are refused are found by one"
-	}
-	if limited, is := table.(sink.Limited); is && limited.Alone() != "" {
-		stats.Alone = limited.Alone()
-	}
+	stats.Loaders, stats.Alone = len(t.workers), p.alone(j, table)
 	if err := t.loadAll(ctx); err != nil {
 		return stats, err
 	}
@@ -205,6 +199,17 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 	stats.Existed = j.create != nil && j.exists && stats.Skipped == 0
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
 	return stats, nil
+}
+
+// alone returns why there are fewer loaders than wanted, or "".
+func (p *Plan) alone(j *job, table sink.Table) string {
+	if limited, is := table.(sink.Limited); is && limited.Alone() != "" {
+		return limited.Alone()
+	}
+	if p.Rejects != nil && p.Filling.Ledger == nil && j.alone == "" && p.loaders() > 1 {
+		return "rows that are refused are found by one"
+	}
+	return j.alone
 }
 
 // filling is a table that is being filled.
@@ -299,31 +304,7 @@ func (t *filling) loadAll(ctx context.Context) error {
 
 // load loads a piece.
 func (t *filling) load(ctx context.Context, workers []*worker, one piece) error {
-	jobs := t.plan.jobs()
-	if len(t.workers) > len(workers) {
-		jobs = 1 // the others keep the cores busy
-	}
-	var got figures
-	var before int64 // bytes of the header
-	var rejects *rejected
-	reading, stop := context.WithCancel(ctx)
-	defer stop()
-	err := one.read(reading, func(readers []fill, header []byte) (err error) {
-		prep := t.prep
-		prep.headerLines = int64(bytes.Count(header, []byte{'\n'}))
-		before = int64(len(header))
-		t.count(0, before)
-		rejects = t.reject(ctx, &one, header)
-		pl := &pipeline{
-			name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count, stop: stop,
-			pace: t.plan.Pace, rejected: rejects, dangling: t.job.text || t.plan.dangling,
-		}
-		got, err = pl.run(ctx, readers)
-		for _, w := range workers {
-			got.add(w.sifted.unread)
-		}
-		return err
-	})
+	got, before, rejects, err := t.read(ctx, workers, &one)
 	if err != nil {
 		return err
 	}
@@ -370,6 +351,36 @@ func (t *filling) load(ctx context.Context, workers []*worker, one piece) error 
 		}
 	}
 	return err
+}
+
+// read passes the rows of a piece to the loaders. It returns the figures of all of them, the bytes of the header before
+// them, and what has taken those that are refused, or nil.
+func (t *filling) read(
+	ctx context.Context, workers []*worker, one *piece,
+) (got figures, before int64, rejects *rejected, err error) {
+	jobs := t.plan.jobs()
+	if len(t.workers) > len(workers) {
+		jobs = 1 // the others keep the cores busy
+	}
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	err = one.read(reading, func(readers []fill, header []byte) (err error) {
+		prep := t.prep
+		prep.headerLines = int64(bytes.Count(header, []byte{'\n'}))
+		before = int64(len(header))
+		t.count(0, before)
+		rejects = t.reject(ctx, one, header)
+		pl := &pipeline{
+			name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count, stop: stop,
+			pace: t.plan.Pace, rejected: rejects, dangling: t.job.text || t.plan.dangling,
+		}
+		got, err = pl.run(ctx, readers)
+		for _, w := range workers {
+			got.add(w.sifted.unread)
+		}
+		return err
+	})
+	return got, before, rejects, err
 }
 
 // about says which file an error is about.

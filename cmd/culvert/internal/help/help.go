@@ -84,8 +84,8 @@ var flagGroups = []struct{ title, flags string }{
 	{"Selection", "all schema schema-only data-only grants large-objects job include exclude exclude-rows query " +
 		"columns where limit snapshot from rows long"},
 	{"Masks", "mask mask-key mask-program strict"},
-	{"Tables", "csv create truncate swap append on-conflict reject max-rejects key map convert type sequences triggers " +
-		"ledger verify no-verify analyze lock-timeout redact-errors"},
+	{"Tables", "csv create truncate swap append on-conflict reject max-rejects key map convert type sequences " +
+		"triggers ledger verify no-verify analyze lock-timeout redact-errors"},
 	{"Retention", "keep-last keep-daily keep-weekly keep-monthly keep-yearly yes"},
 	{"Access", "allow writable rw allow-other"},
 	{"Output", "output place force hash format line invalid-utf8 compress ordered part-size armor decrypt dry-run"},

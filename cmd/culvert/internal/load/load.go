@@ -114,7 +114,7 @@ func (o *options) plan(engine string) (*load.Plan, error) {
 	others := o.appending || o.ledger != "" || plan.Filling.Conflict != sink.Fail
 	switch {
 	case o.verify && o.reject.given() && others:
-		return nil, command.WithHint(command.Usagef("--verify and --reject compare the rows of a table that has no others"),
+		return nil, command.WithHint(command.Usagef("--verify with --reject is for tables that have no other rows"),
 			"leave out --append or --ledger, or --verify")
 	case o.verify && len(o.columns) > 0:
 		return nil, command.Usagef("--verify compares whole rows, and cannot be combined with --columns")
