@@ -29,6 +29,10 @@ var rules = []rule{
 	{"epoch", "julian"},
 	{"empty", "null"},
 	{"trim", ""},
+	{"cast", "integer"},
+	{"cast", "decimal"},
+	{"cast", "boolean"},
+	{"cast", "timestamp"},
 }
 
 // Parse reads a pattern and a rule.
@@ -44,7 +48,8 @@ func Parse(pattern, text string) (Conversion, error) {
 	one := rule{name, strings.TrimSpace(rest)}
 	if !slices.Contains(rules, one) {
 		return Conversion{}, fmt.Errorf("convert: there is no rule %q: it is zero-date null, nul strip, nul error, "+
-			"epoch seconds, epoch millis, epoch julian, empty null, trim, or default VALUE", text)
+			"epoch seconds, epoch millis, epoch julian, empty null, trim, cast integer, cast decimal, cast boolean, "+
+			"cast timestamp, or default VALUE", text)
 	}
 	return Conversion{parsed, one}, nil
 }
@@ -77,10 +82,18 @@ func (r rule) retype(c source.Column) source.Column {
 	switch r.name {
 	case "epoch":
 		c.Type, c.Logical = "text", source.Type{Class: source.TimestampClass, Precision: microseconds}
+	case "cast":
+		c.Type, c.Logical = "text", casts[r.text]
 	case "default":
 		c.Type = "text" // the value may be anything
 	}
 	return c
+}
+
+// casts are the types of the values that cast makes.
+var casts = map[string]source.Type{
+	"integer": {Class: source.IntClass, Bits: 64}, "decimal": {Class: source.DecimalClass},
+	"boolean": {Class: source.BoolClass}, "timestamp": {Class: source.TimestampClass, Precision: microseconds},
 }
 
 // ValueError reports a value that a rule cannot convert. It does not show the value.

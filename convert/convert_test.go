@@ -45,7 +45,8 @@ func newConverter(t *testing.T, column string, rules ...string) *convert.Convert
 	return convert.New(all, []string{"s", "t"}, []string{"a", "v"}).For([]source.Column{{}, {Type: column}})
 }
 
-// TestRules has values converted, copied and lent. A dash in front of what is wanted says that it is an error.
+// TestRules has values converted, copied and lent. An exclamation mark in front of what is wanted says that it is an
+// error.
 func TestRules(t *testing.T) {
 	const null = "<NULL>"
 	for _, test := range []struct{ rules, column, value, want string }{
@@ -55,7 +56,7 @@ func TestRules(t *testing.T) {
 		{"zero-date null", "", "2020-01-15", "2020-01-15"},
 		{"nul strip", "", "\x00a\x00\x00b\x00", "ab"},
 		{"nul error", "", "ab", "ab"},
-		{"nul error", "", "a\x00b", "-NUL"},
+		{"nul error", "", "a\x00b", "!NUL"},
 		{"empty null", "", "", null},
 		{"empty null", "", " ", " "},
 		{"trim", "", " \ta b\u00a0\n", "a b"},
@@ -68,20 +69,50 @@ func TestRules(t *testing.T) {
 		{"epoch seconds", "datetime(3)", "1700000000.25", "2023-11-14 22:13:20.250"},
 		{"epoch seconds", "timestamp(3) with time zone", "1700000000.5", "2023-11-14 22:13:20.5+00"},
 		{"epoch seconds", "", "-0.5", "1969-12-31 23:59:59.5"},
-		{"epoch seconds", "", "-62135596801", "-years"},
-		{"epoch seconds", "", "253402300800", "-years"},
-		{"epoch seconds", "", "1700000000.1234567", "-microsecond"},
-		{"epoch seconds", "", "1.7e9", "-decimal"},
-		{"epoch seconds", "", "now", "-decimal"},
-		{"epoch seconds", "", "1.", "-decimal"},
-		{"epoch seconds", "", "", "-decimal"},
-		{"epoch seconds", "", strings.Repeat("9", 100), "-years"},
+		{"epoch seconds", "", "-62135596801", "!years"},
+		{"epoch seconds", "", "253402300800", "!years"},
+		{"epoch seconds", "", "1700000000.1234567", "!microsecond"},
+		{"epoch seconds", "", "1.7e9", "!decimal"},
+		{"epoch seconds", "", "now", "!decimal"},
+		{"epoch seconds", "", "1.", "!decimal"},
+		{"epoch seconds", "", "", "!decimal"},
+		{"epoch seconds", "", strings.Repeat("9", 100), "!years"},
 		{"epoch millis", "", "1700000000123", "2023-11-14 22:13:20.123"},
 		{"epoch millis", "", "-1.25", "1969-12-31 23:59:59.99875"},
 		{"epoch julian", "", "2440587.5", "1970-01-01 00:00:00"},
 		{"epoch julian", "", "2460263.426", "2023-11-14 22:13:26.4"},
-		{"epoch julian", "", "NaN", "-decimal"},
-		{"epoch julian", "", "1e300", "-years"},
+		{"epoch julian", "", "NaN", "!decimal"},
+		{"cast integer", "", " +007 ", "7"},
+		{"cast integer", "", "-0", "0"},
+		{"cast integer", "", "-12.00", "-12"},
+		{"cast integer", "", "99999999999999999999", "99999999999999999999"},
+		{"cast integer", "", "1.5", "!integer"},
+		{"cast integer", "", "1e3", "!integer"},
+		{"cast integer", "", "", "!integer"},
+		{"cast integer", "", "-", "!integer"},
+		{"cast decimal", "", "+.50", "0.50"},
+		{"cast decimal", "", "-00.5", "-0.5"},
+		{"cast decimal", "", "-0.00", "0.00"},
+		{"cast decimal", "", "5.", "5"},
+		{"cast decimal", "", "1,5", "!number"},
+		{"cast decimal", "", ".", "!number"},
+		{"cast boolean", "", " Yes ", "t"},
+		{"cast boolean", "", "OFF", "f"},
+		{"cast boolean", "", "0", "f"},
+		{"cast boolean", "", "2", "!none of true"},
+		{"cast boolean", "", "falsehood", "!none of true"},
+		{"cast timestamp", "", "2026-01-31T10:00:00Z", "2026-01-31 10:00:00"},
+		{"cast timestamp", "", "2026-01-31T10:00:00.25+02:00", "2026-01-31 08:00:00.25"},
+		{"cast timestamp", "timestamp(3) with time zone", "2026-01-31 10:00", "2026-01-31 10:00:00+00"},
+		{"cast timestamp", "datetime(3)", "31.01.2026 10:00:00,5", "2026-01-31 10:00:00.500"},
+		{"cast timestamp", "", "20260131T100000", "2026-01-31 10:00:00"},
+		{"cast timestamp", "", "20260131", "2026-01-31 00:00:00"},
+		{"cast timestamp", "", "2026-02-30", "!date and time"},
+		{"cast timestamp", "", "01/02/2026", "!date and time"},
+		{"cast timestamp", "", "2026-01-31 10:00:00.1234567", "!microsecond"},
+		{"cast timestamp", "", "0001-01-01T00:00:00+02:00", "!years"},
+		{"cast timestamp", "", null, null},
+		{"epoch julian", "", "1e300", "!years"},
 	} {
 		converter := newConverter(t, test.column, strings.Split(test.rules, ",")...)
 		for _, lend := range []bool{false, true} {
@@ -102,7 +133,7 @@ func TestRules(t *testing.T) {
 			}
 			batch.EndRow()
 			err := converter.Convert(&got, &batch)
-			if reason, fails := strings.CutPrefix(test.want, "-"); fails {
+			if reason, fails := strings.CutPrefix(test.want, "!"); fails {
 				wrong, is := errors.AsType[*convert.ValueError](err)
 				if !is || wrong.Row != 1 || wrong.Column != "v" || !strings.Contains(err.Error(), reason) {
 					t.Errorf("%s of %q: %v, want %q", test.rules, test.value, err, reason)
@@ -127,7 +158,9 @@ func TestRules(t *testing.T) {
 
 // TestParse refuses what is no rule, and rules for no column.
 func TestParse(t *testing.T) {
-	for _, text := range []string{"a", "a=", "a=nul", "a=epoch", "a=epoch hours", "a=default", "a.b.c.d=trim", "="} {
+	for _, text := range []string{
+		"a", "a=", "a=nul", "a=epoch", "a=epoch hours", "a=default", "a.b.c.d=trim", "=", "a=cast", "a=cast text",
+	} {
 		if got, err := convert.ParseText(text); err == nil {
 			t.Errorf("%q is %v", text, got)
 		}

@@ -171,6 +171,8 @@ func (r rule) step(m moments) step {
 		return r.stepNul()
 	case "epoch":
 		return m.step(r.text)
+	case "cast":
+		return m.cast(r.text)
 	case "empty":
 		return func(kind source.Kind, value, _ []byte) (source.Kind, []byte, error) {
 			if len(value) == 0 {

@@ -10,6 +10,9 @@
 //	                        julian, days as SQLite counts them
 //	empty null              an empty text becomes NULL
 //	trim                    text loses white space at both ends
+//	cast integer            digits, with a sign or zeros before them, become a number; also cast decimal
+//	cast boolean            words such as yes, t and 1 become true, and no, f and 0 false
+//	cast timestamp          dates and times of ISO 8601, and such as 31.12.2026 10:00, become a timestamp in UTC
 //	default VALUE           NULL becomes the value
 //
 // A pattern is that of package internal/namepattern: column, table.column or schema.table.column, with * and others.
