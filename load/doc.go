@@ -78,6 +78,10 @@
 // that cannot be read are a [*format.RowError] in the same way. Files that are not as they were exported are an
 // [export.ErrDamaged].
 //
+// With [Plan.Rejects], a row that is refused goes to a file, and the others are loaded. Each block is then loaded after
+// a mark of [sink.Marker]. If that fails, its rows are undone, and tried in fewer at a time, so that none is rejected
+// that was not refused alone. The text of a block stays in memory until its rows are taken.
+//
 // If the database fails while the source of a copy waits for rows, the statement of the source is canceled after 5
 // seconds. PostgreSQL then still copies the other tables; the connection to MySQL is closed.
 package load

@@ -1,0 +1,76 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"culvert/format"
+	"culvert/load"
+	"culvert/place"
+	"culvert/place/dir"
+	"culvert/sqlite"
+)
+
+// Rows that the database refuses go to a file, and the others are loaded.
+func ExampleRejects() {
+	at, err := os.MkdirTemp("", "rejects")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(at) //nolint:errcheck // it is temporary
+	db, err := sqlite.CreateSink(filepath.Join(at, "shop.db"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer db.Close() //nolint:errcheck // nothing is written any more
+	to, err := dir.Open(at)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer to.Close() //nolint:errcheck // the files are committed
+	plan := load.Plan{Rejects: &load.Rejects{
+		Create: func(ctx context.Context, name string) (place.File, error) {
+			return to.Create(ctx, "rejected-"+name)
+		},
+		Remove: func(ctx context.Context, name string) error {
+			if err := to.Remove(ctx, "rejected-"+name); !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return nil
+		},
+	}}
+	if err := makeOrders(filepath.Join(at, "shop.db")); err != nil {
+		log.Fatal(err)
+	}
+	text := strings.NewReader("id,total\n1,10\n2,\n")
+	stats, err := plan.Text(context.Background(), db, text, "orders.csv", format.CSV{}, "orders")
+	if err != nil {
+		log.Fatal(err)
+	}
+	rejected, err := os.ReadFile(filepath.Join(at, "rejected-orders.csv"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%d row is loaded\n%s", stats.Rows, rejected)
+	// Output:
+	// 1 row is loaded
+	// rejected_row,rejected_column,rejected_reason,id,total
+	// 2,"total","sqlite3: constraint failed: NOT NULL constraint failed: orders.total",2,
+}
+
+func makeOrders(path string) (err error) {
+	conn, err := sqlite3.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	return conn.Exec("CREATE TABLE orders (id INTEGER PRIMARY KEY, total INTEGER NOT NULL)")
+}
