@@ -12,8 +12,8 @@ import (
 // TestCasts casts values as other programs write them to types of each database, which prints them as its own.
 // The row that cannot be cast is rejected.
 func TestCasts(t *testing.T) {
-	const text = "id,n,price,paid,at\n+01, 007 ,+.5,YES,31.01.2026 10:00\n2,-3.00,-0,off,2026-01-31T10:00:00.5+02:00\n" +
-		"3,,,,\n4,1,1,maybe,2026-01-31\n"
+	const text = "id,n,price,paid,at\n+01, 007 ,+.5,YES,31.01.2026 10:00\n" +
+		"2,-3.00,-0,off,2026-01-31T10:00:00.5+02:00\n3,,,,\n4,1,1,maybe,2026-01-31\n"
 	for name, test := range map[string]struct {
 		columns string
 		want    []string

@@ -238,6 +238,10 @@ func (l *loading) explain(at *argument.Location, err error) error {
 	case errors.Is(err, export.ErrDamaged):
 		explained = command.About(l.from, err)
 	}
+	if command.Is[*load.RejectsError](err) {
+		return command.WithHint(l.db.Explain(explained),
+			"nothing of the table is committed; let more rows be refused: --max-rejects N")
+	}
 	explained = l.o.withHints(l.db.Explain(explained))
 	if errors.Is(err, sink.ErrLocked) && l.o.swap && l.o.ledger == "" {
 		explained = command.WithHint(explained, append(command.HintsOf(explained),
@@ -318,8 +322,6 @@ func (f *tableFlags) withHints(err error) error {
 		hints = f.hintsOfUnknown(unknown)
 	case errors.Is(err, sink.ErrFull):
 		hints = []string{"make room for the database, and run the same command again"}
-	case command.Is[*load.RejectsError](err):
-		hints = []string{"nothing of the table is committed; let more rows be refused: --max-rejects N"}
 	case isRow:
 		hints = f.hintsOfRow(refused)
 	case isSum && differ.Where == "in the table":
