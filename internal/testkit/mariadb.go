@@ -154,10 +154,8 @@ func (s *MariaDBServer) requireOwn(tb testing.TB) {
 
 func requireMariaDB(tb testing.TB) {
 	tb.Helper()
-	for _, program := range []string{"mariadbd", "mariadb-install-db"} {
-		if mariaDBProgram(program) == "" {
-			Missing(tb, "a MariaDB server", "apt-get install mariadb-server, or the like")
-		}
+	if !hasMariaDB() {
+		Missing(tb, "a MariaDB server", "apt-get install mariadb-server, or the like")
 	}
 	if _, err := exec.LookPath("sh"); err != nil {
 		Missing(tb, "a POSIX shell", "run the tests on a Unix system")
@@ -213,20 +211,11 @@ func (s *MariaDBServer) initialize() error {
 	if err != nil {
 		return err
 	}
-	program := mariaDBProgram("mariadb-install-db")
-	args := []string{
-		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
-		"--innodb-log-file-size=8M",
+	if MySQL() != "" {
+		err = s.initializeMySQL()
+	} else {
+		err = s.install()
 	}
-	err = fromTemplate(s.data(), mariaDBProgram("mariadbd"), args, func(data string) error {
-		// --no-defaults comes first.
-		first := []string{"--no-defaults", "--datadir=" + data, "--tmpdir=" + s.temporary()}
-		install := s.command(program, append(first, args...)...)
-		if output, err := install.CombinedOutput(); err != nil {
-			return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
-		}
-		return nil
-	})
 	if err != nil {
 		return err
 	}
@@ -239,6 +228,24 @@ func (s *MariaDBServer) initialize() error {
 		return err
 	}
 	return s.setPassword()
+}
+
+// install makes the data of MariaDB.
+func (s *MariaDBServer) install() error {
+	program := mariaDBProgram("mariadb-install-db")
+	args := []string{
+		"--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve",
+		"--innodb-log-file-size=8M",
+	}
+	return fromTemplate(s.data(), mariaDBProgram("mariadbd"), args, func(data string) error {
+		// --no-defaults comes first.
+		first := []string{"--no-defaults", "--datadir=" + data, "--tmpdir=" + s.temporary()}
+		install := s.command(program, append(first, args...)...)
+		if output, err := install.CombinedOutput(); err != nil {
+			return fmt.Errorf("mariadb-install-db: %w\n%s", err, bytes.TrimSpace(output))
+		}
+		return nil
+	})
 }
 
 // remove kills the server and waits until its directory is removed.
@@ -263,9 +270,16 @@ func (s *MariaDBServer) start() (err error) {
 	arguments := []string{
 		"--no-defaults", "--datadir=" + s.data(), "--socket=" + s.SocketPath(),
 		"--pid-file=" + filepath.Join(s.directory, "pid"), "--skip-name-resolve", "--character-set-server=utf8mb4",
-		"--innodb-buffer-pool-size=64M", "--innodb-log-file-size=8M", "--innodb-flush-log-at-trx-commit=0",
-		"--innodb-flush-method=nosync", "--innodb-doublewrite=OFF", "--loose-sync-frm=OFF",
-		"--max-allowed-packet=64M", "--performance-schema=OFF", "--tmpdir=" + s.temporary(),
+		"--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0",
+		"--innodb-flush-method=nosync", "--innodb-doublewrite=OFF", "--max-allowed-packet=64M",
+		"--tmpdir=" + s.temporary(),
+	}
+	program := MySQL()
+	if program != "" {
+		arguments = append(arguments, mySQLOptions...)
+	} else {
+		program = mariaDBProgram("mariadbd")
+		arguments = append(arguments, "--innodb-log-file-size=8M", "--loose-sync-frm=OFF", "--performance-schema=OFF")
 	}
 	if s.port == 0 {
 		arguments = append(arguments, "--skip-networking")
@@ -274,9 +288,11 @@ func (s *MariaDBServer) start() (err error) {
 	}
 	if s.config.TLS {
 		arguments = append(arguments, "--ssl-cert="+s.CAFile(), "--ssl-key="+s.keyFile())
+	} else if MySQL() != "" {
+		arguments = append(arguments, "--tls-version=") // it would make a certificate
 	}
 	arguments = append(arguments, s.config.Options...)
-	if s.pid, err = s.guard.Start(mariaDBProgram("mariadbd"), arguments...); err != nil {
+	if s.pid, err = s.guard.Start(program, arguments...); err != nil {
 		return err
 	}
 	err = s.guard.Await(s.pid, startLimit, func() error {

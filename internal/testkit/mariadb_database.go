@@ -127,7 +127,7 @@ func (s *MariaDBServer) rows(database, sql string) (all [][]string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	result, err := conn.(driver.QueryerContext).QueryContext(ctx, sql, nil)
+	result, err := conn.(driver.QueryerContext).QueryContext(ctx, forMySQL(sql), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +167,11 @@ func (s *MariaDBServer) setPassword() error {
 	s.config.Password = ""
 	err := s.allowNetwork(password)
 	if err == nil {
-		_, err = s.rows("", "SET PASSWORD = PASSWORD("+quoteSQL(password)+")")
+		set := "SET PASSWORD = PASSWORD(" + quoteSQL(password) + ")"
+		if MySQL() != "" {
+			set = "SET PASSWORD = " + quoteSQL(password)
+		}
+		_, err = s.rows("", set)
 	}
 	s.config.Password = password
 	return err
@@ -175,7 +179,8 @@ func (s *MariaDBServer) setPassword() error {
 
 // allowNetwork lets root in with a password over the network.
 func (s *MariaDBServer) allowNetwork(password string) error {
-	_, err := s.rows("", "CREATE OR REPLACE USER root@'127.0.0.1' IDENTIFIED BY "+quoteSQL(password)+
+	_, err := s.rows("", "DROP USER IF EXISTS root@'127.0.0.1'; CREATE USER root@'127.0.0.1' IDENTIFIED BY "+
+		quoteSQL(password)+
 		"; GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION")
 	return err
 }

@@ -235,8 +235,8 @@ func requirePostgres(tb testing.TB) {
 	}
 }
 
-func startPostgres(config PostgresConfig) (s *PostgresServer, err error) {
-	s = &PostgresServer{
+func startPostgres(config PostgresConfig) (_ *PostgresServer, err error) {
+	s := &PostgresServer{
 		port: 5432, network: config.Password != "", password: config.Password, settings: config.Settings,
 		tls: config.TLS, programs: postgresPrograms(),
 	}
@@ -286,7 +286,7 @@ func (s *PostgresServer) data() string { return filepath.Join(s.directory, "data
 
 func (s *PostgresServer) initialize() error {
 	args := []string{
-		"-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions",
+		"-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync",
 		"--auth-local=trust", "--auth-host=scram-sha-256",
 	}
 	initdb := filepath.Join(s.programs, "initdb")

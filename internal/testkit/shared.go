@@ -31,7 +31,7 @@ func StartShared() (variables []string, stop func() error, err error) {
 		stops = append(stops, server.remove)
 		variables = append(variables, fmt.Sprintf("%s=%d %s", postgresVariable, server.port, server.directory))
 	}
-	if mariaDBProgram("mariadbd") != "" && mariaDBProgram("mariadb-install-db") != "" {
+	if hasMariaDB() {
 		server, err := sharedMariaDB()
 		if err != nil {
 			return nil, stop, fmt.Errorf("starting MariaDB: %w", err)
