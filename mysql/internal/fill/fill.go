@@ -62,7 +62,8 @@ func open(ctx context.Context, settings *wire.Settings) (*DB, error) {
 const strictMode = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO"
 
 // settingsSQL makes the settings on which values, errors and transactions depend. Timeouts get their longest values.
-// MySQL and MariaDB each read a comment of their own.
+// MySQL and MariaDB each read a comment of their own. MySQL, which keeps 1024 warnings, lets only administrators change
+// that number.
 const settingsSQL = `SET SESSION time_zone = '+00:00',
 	sql_mode = '` + strictMode + `',
 	lc_messages = 'en_US',
@@ -75,11 +76,11 @@ const settingsSQL = `SET SESSION time_zone = '+00:00',
 	sql_big_selects = 1,
 	sql_notes = 1,
 	default_storage_engine = 'InnoDB',
-	max_error_count = 64,
 	net_read_timeout = 31536000,
 	net_write_timeout = 31536000,
 	wait_timeout = 2147483
 	/*!50708 , max_execution_time = 0 */
+	/*M!50300 , max_error_count = 64 */
 	/*M!100101 , max_statement_time = 0 */
 	/*M!100201 , check_constraint_checks = 1 */
 	/*M!100802 , explicit_defaults_for_timestamp = 1 */

@@ -247,7 +247,15 @@ func (r *rows) confirm() error {
 
 // checkResult asks the server for the number of rows, and for warnings. A statement without tables leaves both as they
 // are.
+//
+// MySQL warns of FOUND_ROWS itself, in place of the warnings that there were. To show these first leaves the number of
+// rows as it is.
 func (r *rows) checkResult() error {
+	if !r.session.IsMariaDB {
+		if err := r.session.Warned(r.ctx); err != nil {
+			return err
+		}
+	}
 	found, err := r.session.Query(r.ctx, 2, "SELECT FOUND_ROWS(), @@warning_count")
 	if err != nil {
 		return err
@@ -259,7 +267,7 @@ func (r *rows) checkResult() error {
 	switch {
 	case err != nil:
 		return wire.ErrAnswer
-	case found[0][1] != "0":
+	case found[0][1] != "0" && r.session.IsMariaDB:
 		if err := r.session.Warned(r.ctx); err != nil {
 			return err
 		}
