@@ -196,7 +196,9 @@ func TestLockNotGranted(t *testing.T) {
 		expectRows(t, query(t, db, "SELECT 1 FROM t LIMIT 1"), 1)
 		database.Exec(t, "BEGIN NOT ATOMIC FOR c IN (SELECT ID FROM information_schema.PROCESSLIST"+
 			" WHERE INFO LIKE 'SELECT SLEEP%') DO KILL QUERY c.ID; END FOR; END")
-		<-ended // whether it was interrupted or has slept less
+		if err := <-ended; err != nil {
+			t.Log(err) // it may have slept less, or not
+		}
 	})
 	t.Run("Open", func(t *testing.T) {
 		release := hold(t, database, "UPDATE t SET i = i + 100")

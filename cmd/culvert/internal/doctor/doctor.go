@@ -59,7 +59,7 @@ type examination struct {
 }
 
 func (e *examination) run(ctx context.Context, names []string) (err error) {
-	if e.src, err = e.db.Open(ctx); err != nil {
+	if e.src, err = e.db.OpenTogether(ctx, 2, database.DefaultLockWait); err != nil {
 		return err
 	}
 	defer func() {
@@ -177,6 +177,9 @@ func (e *examination) snapshot(ctx context.Context, names []string) error {
 		e.add("snapshot", warning, "these tables are in none, so their rows are those of when each is read: "+
 			some(outside))
 	}
+	if grouped, is := e.src.(source.Grouped); is {
+		return e.together(grouped)
+	}
 	sharer, is := e.src.(source.Sharer)
 	if !is {
 		e.ok("snapshot", "one connection reads in one transaction")
@@ -192,6 +195,23 @@ func (e *examination) snapshot(ctx context.Context, names []string) error {
 	}
 	e.ok("snapshot", "other connections can read it too")
 	return nil
+}
+
+// together finds out whether another session has begun at the same moment.
+func (e *examination) together(src source.Grouped) (err error) {
+	beside, fewer := src.Beside(1)
+	for _, one := range beside {
+		err = errors.Join(err, one.Close())
+	}
+	switch {
+	case fewer != nil:
+		e.add("snapshot", warning, "only one connection can read it: "+fewer.Reason)
+	case len(beside) == 0: // the first one was replaced
+		e.ok("snapshot", "one connection reads in one transaction")
+	default:
+		e.ok("snapshot", "several connections can read it, which begin together")
+	}
+	return err
 }
 
 func joins(ctx context.Context, sharer source.Sharer) error {
