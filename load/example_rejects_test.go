@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,21 +20,34 @@ import (
 
 // Rows that the database refuses go to a file, and the others are loaded.
 func ExampleRejects() {
+	if err := rejectOrders(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// 1 row is loaded
+	// rejected_row,rejected_column,rejected_reason,id,total
+	// 2,"total","sqlite3: constraint failed: NOT NULL constraint failed: orders.total",2,
+}
+
+func rejectOrders() (err error) {
 	at, err := os.MkdirTemp("", "rejects")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer os.RemoveAll(at) //nolint:errcheck // it is temporary
+	defer func() { err = errors.Join(err, os.RemoveAll(at)) }()
 	db, err := sqlite.CreateSink(filepath.Join(at, "shop.db"))
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer db.Close() //nolint:errcheck // nothing is written any more
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if err := makeOrders(filepath.Join(at, "shop.db")); err != nil {
+		return err
+	}
 	to, err := dir.Open(at)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
-	defer to.Close() //nolint:errcheck // the files are committed
+	defer func() { err = errors.Join(err, to.Close()) }()
 	plan := load.Plan{Rejects: &load.Rejects{
 		Create: func(ctx context.Context, name string) (place.File, error) {
 			return to.Create(ctx, "rejected-"+name)
@@ -47,23 +59,14 @@ func ExampleRejects() {
 			return nil
 		},
 	}}
-	if err := makeOrders(filepath.Join(at, "shop.db")); err != nil {
-		log.Fatal(err)
-	}
 	text := strings.NewReader("id,total\n1,10\n2,\n")
 	stats, err := plan.Text(context.Background(), db, text, "orders.csv", format.CSV{}, "orders")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	rejected, err := os.ReadFile(filepath.Join(at, "rejected-orders.csv"))
-	if err != nil {
-		log.Fatal(err)
-	}
 	fmt.Printf("%d row is loaded\n%s", stats.Rows, rejected)
-	// Output:
-	// 1 row is loaded
-	// rejected_row,rejected_column,rejected_reason,id,total
-	// 2,"total","sqlite3: constraint failed: NOT NULL constraint failed: orders.total",2,
+	return err
 }
 
 func makeOrders(path string) (err error) {
