@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"culvert/agefile"
+	"culvert/format"
 	"culvert/manifest"
 	"culvert/mask"
 	"culvert/place"
@@ -22,6 +23,9 @@ import (
 func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 	m := manifest.New(of)
 	m.Format = strings.TrimPrefix(p.format().Extension(), ".")
+	if d, is := p.format().(format.Dialect); is {
+		m.CSV, m.Requires = d.String(), []string{manifest.DialectFeature}
+	}
 	m.Compression = p.Compression.String()
 	m.Encrypted = !p.Unencrypted
 	m.Omitted = p.Omitted

@@ -28,6 +28,7 @@ type Dialect struct {
 	Names    []string // of the columns, for text without a header
 	Skip     int      // lines before the header or the first row
 	Comment  string   // lines that begin with it are left out; "" is none
+	Mark     bool     // a byte order mark is written before the text, as Excel needs it; read, it never counts
 	Trim     bool     // spaces and tabs around values, and around their quotes, do not count
 }
 

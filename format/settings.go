@@ -13,8 +13,8 @@ import (
 
 // A comma in settings is part of a value unless the name of a setting follows.
 var settingStart = lazyregexp.New(
-	`(?s)^(.*?),((?:(?:delimiter|quote|escape|escapes|null|header|names|encoding|skip|comment|lines)=|` +
-		`(?:trim|csv|tsv|postgres|mysql)(?:,|$)).*)$`)
+	`(?s)^(.*?),((?:(?:delimiter|quote|escape|escapes|null|header|names|encoding|skip|comment|lines|for)=|` +
+		`(?:trim|bom|csv|tsv|postgres|mysql)(?:,|$)).*)$`)
 
 // ParseDialect returns what settings say, such as "delimiter=;,null=NULL": those that culvert help csv explains. Later
 // ones override those before. The encoding is a name for package charset, which is not checked here, and "" for UTF-8.
@@ -39,6 +39,17 @@ func ParseDialect(all ...string) (d Dialect, encoding string, err error) {
 // presets are dialects that have names.
 var presets = map[string]Dialect{"csv": {}, "tsv": TSV, "postgres": PostgreSQLText, "mysql": MySQLText}
 
+// readers are the dialects that programs load as they are, or with the fewest options: see culvert help csv.
+var readers = map[string]Dialect{
+	"excel":      {Delimiter: ";", LineEnd: "\r\n", Mark: true},
+	"mysql":      MySQLText,
+	"redshift":   {Null: `\N`, NoHeader: true},
+	"snowflake":  {Null: `\N`, NoHeader: true},
+	"bigquery":   {Null: `\N`},
+	"clickhouse": {Null: `\N`},
+	"duckdb":     {Null: `\N`},
+}
+
 // characters are those that a shell or a list makes hard to write.
 var characters = map[string]string{
 	"comma": ",", "semicolon": ";", "tab": "\t", `\t`: "\t", "pipe": "|", "space": " ", "backslash": `\`,
@@ -58,6 +69,8 @@ func (d *Dialect) set(setting string) (err error) {
 		switch {
 		case name == "trim":
 			d.Trim = true
+		case name == "bom":
+			d.Mark = true
 		case is:
 			*d = preset
 		default:
@@ -93,6 +106,8 @@ func (d *Dialect) set(setting string) (err error) {
 		}
 	case "comment":
 		d.Comment = value
+	case "for":
+		*d, err = choice(name, value, readers)
 	case "lines":
 		d.LineEnd, err = choice(name, value, lineNames)
 	default:
@@ -175,6 +190,9 @@ func (d Dialect) settingsAfter(base Dialect) (settings []string) {
 	add("skip", strconv.Itoa(d.Skip), d.Skip != base.Skip)
 	add("comment", d.Comment, d.Comment != base.Comment)
 	add("lines", keyOf(lineNames, d.LineEnd), d.LineEnd != base.LineEnd)
+	if d.Mark && !base.Mark {
+		settings = append(settings, "bom")
+	}
 	if d.Trim && !base.Trim {
 		settings = append(settings, "trim")
 	}
@@ -188,7 +206,7 @@ func (d Dialect) namesText() string {
 		if i > 0 {
 			text = append(text, ',')
 		}
-		if _, is := presets[name]; is || name == "trim" || strings.Contains(name, "=") {
+		if _, is := presets[name]; is || name == "trim" || name == "bom" || strings.Contains(name, "=") {
 			text = append(append(append(text, '"'), strings.ReplaceAll(name, `"`, `""`)...), '"')
 		} else {
 			text = (&csvRows{}).appendValue(text, []byte(name))

@@ -131,6 +131,9 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 	}
 	m := from.Manifest
 	readable, err := FormatOf("table." + m.Format)
+	if err == nil && m.CSV != "" {
+		readable, _, err = format.ParseDialect(m.CSV)
+	}
 	if err != nil && p.Columnar[m.Format] == nil {
 		return nil, fmt.Errorf("load: rows in the format %s cannot be loaded", m.Format)
 	}
@@ -184,6 +187,10 @@ func namesOfJobs(tables []tableJob) (names []string, jobs []*job) {
 func (p *Plan) jobOf(
 	from *export.Directory, table *manifest.Table, to string, readable format.Readable,
 ) (tableJob, error) {
+	written := readable
+	if _, is := readable.(format.Dialect); is {
+		readable = format.CSV{} // which the text becomes
+	}
 	j := tableJob{job: job{name: table.Name, to: to, from: readable}}
 	if table.Error != "" {
 		return j, fmt.Errorf("load: table %q is missing, since its export failed: %s", table.Name, table.Error)
@@ -239,7 +246,7 @@ func (p *Plan) jobOf(
 				if columnar != nil {
 					return p.readColumns(ctx, from, part, columnar, j.columns, use)
 				}
-				return p.readPart(ctx, from, part, names, readable, use)
+				return p.readPart(ctx, from, part, names, written, use)
 			},
 		})
 	}
@@ -252,10 +259,22 @@ func (p *Plan) readPart(
 	use useRows,
 ) error {
 	err := from.ReadPart(ctx, part, func(r io.Reader) error {
+		d, isDialect := readable.(format.Dialect)
+		if isDialect {
+			if d.NoHeader {
+				d.Names = names
+			}
+			var err error
+			if r, err = d.Reader(r); err != nil {
+				return err
+			}
+			readable = format.CSV{}
+		}
 		t, err := openText(r, part.File, readable)
 		if err != nil {
 			return err
 		}
+		t.moved = isDialect
 		if err := t.mustHave(names); err != nil {
 			return err
 		}

@@ -27,6 +27,8 @@
 //	position     string   the position in the log of the system, such as an LSN; absent if unknown
 //	consistent   boolean  whether all tables show the state of the snapshot
 //	format       string   the extension of the format: csv, jsonl, txt, parquet, arrow or arrows
+//	csv          string   how the CSV is written, such as delimiter=;,null=NULL, in the words of format.ParseDialect;
+//	                      absent for CSV as PostgreSQL writes it. A manifest that has it requires csv
 //	compression  string   zstd, gzip or none
 //	encrypted    boolean  whether the files are age files
 //	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as

@@ -33,6 +33,7 @@ type Manifest struct {
 	Position    string    `json:"position,omitempty"`
 	Consistent  bool      `json:"consistent"`
 	Format      string    `json:"format"`
+	CSV         string    `json:"csv,omitempty"` // the settings of a dialect of CSV
 	Compression string    `json:"compression"`
 	Encrypted   bool      `json:"encrypted"`
 	Omitted     []string  `json:"omitted,omitempty"`

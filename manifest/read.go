@@ -26,8 +26,11 @@ func encode(m any) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
+// DialectFeature is what a manifest requires whose files are CSV in a dialect.
+const DialectFeature = "csv"
+
 // known are the features of manifests that this package reads, of those that Manifest.Requires may name.
-var known = []string{}
+var known = []string{DialectFeature}
 
 // Read reads the JSON of a manifest to the end of r. Fields that are not known are ignored. The error wraps
 // [ErrInvalid] if the manifest has another version, requires a feature that is not known, or breaks a rule of the

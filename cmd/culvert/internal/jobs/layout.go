@@ -19,6 +19,7 @@ import (
 // Layout says how rows are written, in the words of the command line.
 type Layout struct {
 	Format      string `json:"format"`
+	CSV         string `json:"csv,omitempty"` // the settings of a dialect
 	Line        string `json:"line,omitempty"`
 	InvalidUTF8 string `json:"invalid_utf8"`
 	Compression string `json:"compression"`
@@ -38,6 +39,7 @@ var (
 func (l *Layout) Add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&l.Format, "format", "f", "csv", "write `FORMAT`: csv, jsonl, text, parquet, arrow or arrows")
+	flags.StringVar(&l.CSV, "csv", "", "write CSV for other programs, as `SETTINGS` say, such as for=excel")
 	flags.StringVar(&l.Line, "line", "", "with -f text, write each row as `TEMPLATE` (default: all columns)")
 	flags.StringVar(&l.InvalidUTF8, "invalid-utf8", "error",
 		"with -f jsonl, treat text that is not UTF-8 by `POLICY`: error, replace or base64")
@@ -69,6 +71,8 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 		return badValue("--compress", l.Compression, compressions)
 	}
 	switch {
+	case l.CSV != "" && l.Format != "csv":
+		return command.Usagef("--csv is for CSV, and cannot be combined with -f %s", l.Format)
 	case l.Line != "" && l.Format != "text":
 		return command.WithHint(command.Usagef("--line is the template of -f text, not of -f %s", l.Format),
 			"add: -f text")
@@ -84,6 +88,9 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 	switch l.Format {
 	case "csv":
 		plan.Format = format.CSV{}
+		if l.CSV != "" {
+			plan.Format, err = l.dialect()
+		}
 	case "jsonl":
 		policy, found := invalidUTF8Policies[l.InvalidUTF8]
 		if !found {
@@ -100,7 +107,23 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 	default:
 		return badValue("--format", l.Format, formats)
 	}
-	return nil
+	return err
+}
+
+// dialect returns what --csv says.
+func (l *Layout) dialect() (format.Dialect, error) {
+	d, encoding, err := format.ParseDialect(l.CSV)
+	switch {
+	case err == nil && encoding != "":
+		err = fmt.Errorf("an export is UTF-8, and not %s", encoding)
+	case err == nil:
+		_, err = d.Encoder(nil)
+	}
+	if err != nil {
+		reason := strings.TrimPrefix(command.Plain(err), "csv: ")
+		return d, command.WithHint(command.Usagef("--csv: %s", reason), "see: culvert help csv")
+	}
+	return d, nil
 }
 
 // badValue explains a value of a flag that has only some.
