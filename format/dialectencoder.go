@@ -13,8 +13,8 @@ var _ Format = Dialect{}
 func (Dialect) Extension() string { return ".csv" }
 
 // Encoder returns an encoder of rows in the dialect, with the names of the columns as its header unless it has none.
-// Values are quoted if they need it, if they are empty, and if they have a backslash and so does Null, since readers
-// that know \N know other escapes too. In what is quoted, quotes are doubled, or escaped if there is an escape. Without
+// Values are quoted if they need it, if they are empty, if a space or tab is at an end, which ClickHouse leaves out, and
+// if they have a backslash and so does Null, since readers that know \N know other escapes too. In what is quoted, quotes are doubled, or escaped if there is an escape. Without
 // quotes, line ends and tabs are escaped with letters if there are letters.
 //
 // A dialect is not written that leaves out what is written: Comment, Skip and Trim; nor with Names of its own. A value
@@ -130,6 +130,9 @@ func (e *dialectRows) isPlain(value []byte) bool {
 	if len(value) == 0 || string(value) == e.dialect.Null || e.single && string(value) == `\.` {
 		return false
 	}
+	if isSpace(value[0]) || isSpace(value[len(value)-1]) {
+		return false
+	}
 	for _, c := range value {
 		if e.special[c] {
 			return false
@@ -137,6 +140,8 @@ func (e *dialectRows) isPlain(value []byte) bool {
 	}
 	return true
 }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
 // appendQuoted appends what is between quotes.
 func (e *dialectRows) appendQuoted(dst, value []byte) []byte {

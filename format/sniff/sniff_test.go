@@ -194,7 +194,8 @@ func TestProblem(t *testing.T) {
 // FuzzCSV guesses any bytes. What a guess says without a problem must be what a reader of its settings finds.
 func FuzzCSV(f *testing.F) {
 	for _, text := range []string{
-		"a,b\n1,2\n", "a\xe9,b\n", "\ufeffa;b\r\n1;\"x\ny\"\r\n", "1\ta\\tb\t\\N\n", "sep=|\na|b\n", "# x\na, b\n1, \"2\"\n",
+		"a,b\n1,2\n", "a\xe9,b\n", "\ufeffa;b\r\n1;\"x\ny\"\r\n", "1\ta\\tb\t\\N\n", "sep=|\na|b\n",
+		"# x\na, b\n1, \"2\"\n",
 		"\xff\xfea\x00,\x00b\x00\n\x00", "a,a\n,\n", "a b\n'c d' e\n", "\\.\n", "\"", "'\\", "a||b\n\n\n1||2",
 	} {
 		f.Add([]byte(text), true)

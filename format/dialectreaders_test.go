@@ -1,0 +1,102 @@
+package format_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"culvert/format"
+	"culvert/internal/testkit"
+	"culvert/source"
+)
+
+// readersProgram prints the rows that a reader finds in a file: JSON, with null for NULL.
+const readersProgram = `
+import csv, json, sys
+reader, file = sys.argv[1:]
+if reader == "excel":
+    rows = list(csv.reader(open(file, encoding="utf-8-sig", newline=""), delimiter=";"))[1:]
+elif reader == "duckdb":
+    import duckdb
+    rows = duckdb.sql(f"select * from read_csv('{file}', nullstr = '\\N', allow_quoted_nulls = false, "
+        "all_varchar = true)").fetchall()
+elif reader == "clickhouse":
+    import chdb
+    rows = json.loads(chdb.query(f"select * from file('{file}', CSVWithNames, 'a Nullable(String), "
+        "b Nullable(String)')", "JSONCompact").bytes())["data"]
+print(json.dumps(rows))
+`
+
+// TestDialectReaders has the programs that for= names read what is written for them.
+func TestDialectReaders(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		testkit.Missing(t, "python3", "https://www.python.org")
+	}
+	values := [][]any{
+		{"a;b,c", "1"}, {"", nil}, {`C:\new "x"`, ""}, {nil, "null"}, {"two\nlines\ttab", `\N`}, {"é", " x "},
+		{"'", "\\"},
+	}
+	for reader, module := range map[string]string{"excel": "csv", "duckdb": "duckdb", "clickhouse": "chdb"} {
+		t.Run(reader, func(t *testing.T) {
+			command := exec.Command(python, "-c", "import "+module)
+			command.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
+			if err := command.Run(); err != nil {
+				if reader == "clickhouse" {
+					t.Skip("chdb of PyPI is not installed")
+				}
+				testkit.Missing(t, module+" for Python", "https://pypi.org/project/"+module)
+			}
+			d, _, err := format.ParseDialect("for=" + reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			encoder, err := d.Encoder([]source.Column{{Name: "a"}, {Name: "b"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var batch source.Batch
+			batch.Reset(2)
+			want := make([][]any, len(values))
+			for i, row := range values {
+				for _, value := range row {
+					if text, is := value.(string); is {
+						batch.Append(source.Text, []byte(text))
+					} else {
+						batch.AppendNull()
+						if reader == "excel" { // whose empty cells are both
+							value = ""
+						}
+					}
+					want[i] = append(want[i], value)
+				}
+				batch.EndRow()
+			}
+			text, err := encoder.AppendRows(encoder.AppendHeader(nil), &batch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "x.csv")
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			command = exec.Command(python, "-c", readersProgram, reader, file)
+			command.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
+			command.Stderr = os.Stderr
+			out, err := command.Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got [][]any
+			if err := json.Unmarshal(out, &got); err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%q became %q instead of %q", text, got, want)
+			}
+		})
+	}
+}
