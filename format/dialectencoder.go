@@ -13,9 +13,10 @@ var _ Format = Dialect{}
 func (Dialect) Extension() string { return ".csv" }
 
 // Encoder returns an encoder of rows in the dialect, with the names of the columns as its header unless it has none.
-// Values are quoted if they need it, if they are empty, if a space or tab is at an end, which ClickHouse leaves out, and
-// if they have a backslash and so does Null, since readers that know \N know other escapes too. In what is quoted, quotes are doubled, or escaped if there is an escape. Without
-// quotes, line ends and tabs are escaped with letters if there are letters.
+// Values are quoted if they need it, if they are empty, if a space or tab is at an end, which ClickHouse leaves out,
+// and if they have a backslash and so does Null, since readers that know \N know other escapes too. In what is quoted,
+// quotes are doubled, or escaped if there is an escape. Without quotes, line ends and tabs are escaped with letters if
+// there are letters.
 //
 // A dialect is not written that leaves out what is written: Comment, Skip and Trim; nor with Names of its own. A value
 // that cannot be written, since it would be read as another one, is a [*ValueError].

@@ -37,7 +37,12 @@ func TestDialectReaders(t *testing.T) {
 		testkit.Missing(t, "python3", "https://www.python.org")
 	}
 	values := [][]any{
-		{"a;b,c", "1"}, {"", nil}, {`C:\new "x"`, ""}, {nil, "null"}, {"two\nlines\ttab", `\N`}, {"é", " x "},
+		{"a;b,c", "1"},
+		{"", nil},
+		{`C:\new "x"`, ""},
+		{nil, "null"},
+		{"two\nlines\ttab", `\N`},
+		{"é", " x "},
 		{"'", "\\"},
 	}
 	for reader, module := range map[string]string{"excel": "csv", "duckdb": "duckdb", "clickhouse": "chdb"} {
