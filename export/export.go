@@ -110,8 +110,8 @@ type Plan struct {
 	// limit. A table without rows is only in the manifest, and needs a definition.
 	Choices map[string]source.Choice
 
-	// Pace limits how fast rows are written to all files together. Nil does not.
-	Pace *pace.Limit
+	// Pace limits how fast rows are written to all files together.
+	Pace pace.Pace
 
 	// Progress, if not nil, counts while an export runs.
 	Progress *Progress

@@ -49,8 +49,8 @@ type pipeline struct {
 	loaders []*worker
 	workers int
 	count   func(rows, text int64) // of what is passed to loaders
-	pace    *pace.Limit            // or nil
-	stop    func()                 // ends a read that waits
+	pace    pace.Pace
+	stop    func() // ends a read that waits
 
 	rejected *rejected // takes rows that are refused, or nil
 	dangling bool      // also those that refer to rows which are not there

@@ -82,8 +82,8 @@ type Plan struct {
 	// parquet. So nobody compiles one that is not used.
 	Columnar map[string]format.Columnar
 
-	// Pace limits how fast rows are passed to the loaders of all tables together. Nil does not.
-	Pace *pace.Limit
+	// Pace limits how fast rows are passed to the loaders of all tables together.
+	Pace pace.Pace
 
 	// Rejects, if not nil, takes rows of text that are refused, so that the others are loaded. Each block of rows is
 	// then sent by itself, and one connection fills a table, unless a ledger has its parts. With ReadBack, the rows

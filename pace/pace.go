@@ -1,13 +1,13 @@
 // Package pace limits how fast rows move, so that others who use a database or a network keep their share.
 //
-// A [Limit] is a number of bytes or of rows a second. What moves them calls [Limit.Wait] before each batch, with its
-// size:
+// A [Limit] is a number of bytes or of rows a second, and a [Load] a question whether others need the database now. What
+// moves rows calls [Pace.Wait] before each batch, with its size:
 //
 //	limit, err := pace.Parse("50MB/s") // or 10000rows/s
 //	…
-//	err = limit.Wait(ctx, rows, bytes)
+//	err = pace.Pace{Limit: limit}.Wait(ctx, rows, bytes)
 //
-// The first batch moves at once, and each of the others when those before it have had their time: a token bucket that
+// By a limit, the first batch moves at once, and each of the others when those before it have had their time: a token bucket that
 // holds one batch. Time in which nothing wanted to move is not saved up. So the mean is the limit or less, over any
 // time that is long compared with that of a batch, which has about 1 MiB of text.
 package pace
@@ -21,6 +21,32 @@ import (
 	"sync"
 	"time"
 )
+
+// Pace has what batches wait for. The zero value lets them move at once. It is safe for concurrent use.
+type Pace struct {
+	Limit *Limit
+	Load  *Load
+}
+
+// Wait waits until a batch of so many rows, with so many bytes of text, may move. The error is the cause of the end of
+// the context, or that of [Load.Wait].
+func (p Pace) Wait(ctx context.Context, rows, bytes int64) error {
+	if err := p.Limit.Wait(ctx, rows, bytes); err != nil {
+		return err
+	}
+	return p.Load.Wait(ctx)
+}
+
+// State says in some words what limits batches now, for progress, or "".
+func (p Pace) State() string {
+	switch {
+	case p.Load.IsWaiting():
+		return "waiting while the database is busy"
+	case p.Limit != nil:
+		return "at most " + p.Limit.String()
+	}
+	return ""
+}
 
 // Limit is the most that moves in a second, together, for all that share it. A nil Limit does not limit. It is safe for
 // concurrent use.
@@ -112,7 +138,12 @@ func (l *Limit) Wait(ctx context.Context, rows, bytes int64) error {
 	if begin.Equal(now) {
 		return nil
 	}
-	timer := time.NewTimer(begin.Sub(now))
+	return sleep(ctx, begin.Sub(now))
+}
+
+// sleep waits for a time, or returns the cause of the end of the context.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

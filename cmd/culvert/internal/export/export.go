@@ -61,7 +61,7 @@ type options struct {
 	limit   int64
 
 	given func(flag string) bool
-	rate  command.RateFlag
+	pace  database.PaceFlags
 }
 
 // New returns the command export.
@@ -105,9 +105,11 @@ func New(a *command.App) *cobra.Command {
 	flags.BoolVar(&o.ordered, "ordered", false, "keep the order of the table, with one connection")
 	o.WorkFlags.Add(cmd, "j")
 	o.AddEnd(cmd)
-	o.rate.Add(flags)
-	cmd.MarkFlagsMutuallyExclusive("rate", "queue") // whose workers are other processes
-	cmd.MarkFlagsMutuallyExclusive("rate", "workers")
+	o.pace.Add(flags, "SOURCE")
+	for _, name := range []string{"rate", "max-load"} {
+		cmd.MarkFlagsMutuallyExclusive(name, "queue") // whose workers are other processes
+		cmd.MarkFlagsMutuallyExclusive(name, "workers")
+	}
 	flags.Lookup("jobs").Usage = "use `N` cores, and connections to a server (default: all)"
 	return cmd
 }
@@ -163,6 +165,10 @@ func (o *options) request(a *command.App, args []string) (*request, error) {
 		return nil, err
 	}
 	plan, err := o.plan(names)
+	if err != nil {
+		return nil, err
+	}
+	plan.Pace, err = o.pace.Pace(db)
 	return &request{options: o, plan: plan, db: db, names: names}, err
 }
 
@@ -244,21 +250,21 @@ func run(
 }
 
 // watch makes the progress of an export the figures of the work.
-func watch(w *command.Work, limit *pace.Limit) *export.Progress {
+func watch(w *command.Work, limits pace.Pace) *export.Progress {
 	progress := new(export.Progress)
 	w.Figures = func() ui.Figures {
 		return ui.Figures{Rows: progress.Rows.Load(), In: progress.Text.Load(), Out: progress.Out.Load()}
 	}
 	w.Status = func() ui.Status {
 		all := ui.Task{
-			Name:   command.Paced(w.Name, limit),
+			Name:   database.Paced(w.Name, limits),
 			Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(), Done: progress.Done(),
 		}
 		t, several := progress.Table()
 		if !several {
 			return ui.Status{Task: all}
 		}
-		all.Name = command.Paced(fmt.Sprintf("%d/%d tables", t.Number, t.Of), limit)
+		all.Name = database.Paced(fmt.Sprintf("%d/%d tables", t.Number, t.Of), limits)
 		one := ui.Task{Name: t.Name, Amount: ui.Several(t.Rows, "row"), Bytes: t.Text, Done: t.Done}
 		return ui.Status{Task: all, Active: []ui.Task{one}}
 	}
@@ -342,7 +348,6 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 	plan := &export.Plan{
 		Jobs: o.Jobs, Ordered: o.ordered, Unencrypted: o.plaintext, FailFast: o.failFast, Overwrite: o.force,
 		PartSize:  o.sizeOfParts(),
-		Pace:      o.rate.Limit,
 		Selection: source.Selection{Columns: o.columns, Where: o.where, Limit: o.limit},
 	}
 	if o.plaintext && (o.Named() || o.Prompt || o.PassphraseFlags.Given()) {

@@ -94,7 +94,7 @@ var flagGroups = []struct{ title, flags string }{
 		"passphrase passphrase-file passphrase-fd passphrase-command"},
 	{"Connections", "as timeout retry listen metrics drain handshake-timeout idle-timeout hold-timeout stall-timeout " +
 		"max-connections max-calls max-buffers"},
-	{"Running", "jobs rate fail-fast notify metrics-file verbose quiet json version no-descriptions"},
+	{"Running", "jobs rate max-load fail-fast notify metrics-file verbose quiet json version no-descriptions"},
 }
 
 // Show writes the help for a command or topic.

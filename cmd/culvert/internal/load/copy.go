@@ -191,7 +191,7 @@ func (c *copying) parse(args []string) (err error) {
 	case (c.o.columns != nil || c.o.renames != nil) && last != 1:
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "copy it by itself")
 	}
-	if c.plan, err = c.o.tableFlags.plan(c.o.Jobs); err != nil {
+	if c.plan, err = c.o.tableFlags.plan(c.db, c.o.Jobs); err != nil {
 		return err
 	}
 	c.plan.ReadBack, c.plan.SchemaOnly = c.verifies(), c.o.schemaOnly

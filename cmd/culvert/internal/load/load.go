@@ -105,8 +105,8 @@ func New(a *command.App) *cobra.Command {
 const jobsUsage = "use `N` connections and cores (default: one connection, all cores)"
 
 // plan checks the flags that say how to load.
-func (o *options) plan(engine string) (*load.Plan, error) {
-	plan, err := o.tableFlags.plan(o.Jobs)
+func (o *options) plan(to database.Database) (*load.Plan, error) {
+	plan, err := o.tableFlags.plan(to, o.Jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (o *options) plan(engine string) (*load.Plan, error) {
 			"leave out --append or --ledger, or --verify")
 	case o.verify && len(o.columns) > 0:
 		return nil, command.Usagef("--verify compares whole rows, and cannot be combined with --columns")
-	case o.verify && engine != "postgres" && others:
+	case o.verify && to.Engine != "postgres" && others:
 		return nil, command.WithHint(
 			command.Usagef("only PostgreSQL can tell the rows of the load from others to read them back"),
 			"use --verify without --append, --ledger and --on-conflict")
@@ -177,7 +177,7 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 	if l.tables, err = parseTargets(rest); err != nil {
 		return err
 	}
-	if l.plan, err = l.o.plan(l.db.Engine); err != nil {
+	if l.plan, err = l.o.plan(l.db); err != nil {
 		return err
 	}
 	l.plan.SchemaOnly = l.o.schemaOnly
@@ -377,7 +377,7 @@ func (r *work) watch(name string, read func() int64, done func() float64) {
 	}
 	r.w.Status = func() ui.Status {
 		return ui.Status{Task: ui.Task{
-			Name:   command.Paced(name, r.plan.Pace),
+			Name:   database.Paced(name, r.plan.Pace),
 			Amount: ui.Several(progress.Rows.Load(), "row"), Bytes: progress.Text.Load(), Done: done(),
 		}}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/database"
 	"culvert/load"
 	"culvert/manifest"
 	"culvert/sink"
@@ -26,7 +27,7 @@ type tableFlags struct {
 	lockTimeout                                time.Duration
 	sequences, triggers                        string
 	isWhole                                    bool // the whole database is made
-	rate                                       command.RateFlag
+	pace                                       database.PaceFlags
 }
 
 func (f *tableFlags) add(cmd *cobra.Command) {
@@ -51,17 +52,21 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
 	flags.BoolVar(&f.redact, "redact-errors", false, "keep values out of errors")
-	f.rate.Add(flags)
+	f.pace.Add(flags, "DEST")
 	cmd.MarkFlagsMutuallyExclusive("truncate", "swap", "append", "create")
 	cmd.MarkFlagsMutuallyExclusive("on-conflict", "create")
 	cmd.MarkFlagsMutuallyExclusive("on-conflict", "swap")
 }
 
 // plan checks the flags.
-func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
+func (f *tableFlags) plan(to database.Database, jobs int) (*load.Plan, error) {
+	pace, err := f.pace.Pace(to)
+	if err != nil {
+		return nil, err
+	}
 	plan := &load.Plan{
 		Loaders: jobs, Jobs: jobs, Create: f.create, Columns: f.columns, Analyze: f.analyze,
-		Progress: new(load.Progress), Columnar: argument.Columnar, Pace: f.rate.Limit,
+		Progress: new(load.Progress), Columnar: argument.Columnar, Pace: pace,
 		Filling: sink.Filling{Key: f.key, Convert: f.convert.columns, Redact: f.redact, LockTimeout: f.lockTimeout},
 	}
 	switch {
@@ -112,7 +117,6 @@ func (f *tableFlags) plan(jobs int) (*load.Plan, error) {
 		}
 		plan.Types = append(plan.Types, one)
 	}
-	var err error
 	if plan.Conversions, err = f.convert.parse(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,93 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"culvert/cmd/culvert/internal/command"
+	"culvert/pace"
+	"culvert/source"
+)
+
+// PaceFlags say how fast rows may move.
+type PaceFlags struct {
+	limit   *pace.Limit
+	maxLoad string
+}
+
+// Add adds the flags. The argument of the command that names the database which is asked is SOURCE or DEST.
+func (f *PaceFlags) Add(flags *pflag.FlagSet, argument string) {
+	flags.Var((*rateFlag)(f), "rate", "move at most `RATE`, such as 50MB/s of text or 10000rows/s")
+	flags.Var((*command.NotEmpty)(&f.maxLoad), "max-load",
+		"wait while the statement `SQL`, asked of "+argument+" each second, says true")
+}
+
+// Pace returns what the flags say of a database.
+func (f *PaceFlags) Pace(d Database) (pace.Pace, error) {
+	p := pace.Pace{Limit: f.limit}
+	if f.maxLoad == "" {
+		return p, nil
+	}
+	if d.Engine == "sqlite" {
+		return p, command.Usagef("--max-load is for servers; SQLite has none that could be busy")
+	}
+	p.Load = pace.NewLoad(func(ctx context.Context) (bool, error) { return d.says(ctx, f.maxLoad) })
+	return p, nil
+}
+
+// says reports whether the only value of a statement is true: neither NULL, false nor 0. Each time, it is asked by a
+// session of its own, since what a server counts stays the same within a transaction.
+func (d Database) says(ctx context.Context, sql string) (is bool, err error) {
+	src, err := d.Open(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, src.Close()) }()
+	rows, err := src.Query(ctx, sql)
+	if err != nil {
+		return false, d.Explain(err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	var batch source.Batch
+	if err := rows.Next(&batch); err == io.EOF || err == nil && (batch.Rows() != 1 || len(rows.Columns()) != 1) {
+		return false, fmt.Errorf("--max-load: the statement must return one row with one column, such as %s",
+			"SELECT count(*) > 20 FROM pg_stat_activity WHERE state = 'active'")
+	} else if err != nil {
+		return false, d.Explain(err)
+	}
+	kind, value := batch.AnyValue(0, 0)
+	switch strings.ToLower(string(value)) {
+	case "", "0", "f", "false":
+		return false, nil
+	}
+	return kind != source.Null, nil
+}
+
+// rateFlag is the value of --rate.
+type rateFlag PaceFlags
+
+// Set implements [pflag.Value].
+func (f *rateFlag) Set(text string) (err error) {
+	if f.limit, err = pace.Parse(text); err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), "pace: "))
+	}
+	return err
+}
+
+func (f *rateFlag) String() string { return f.limit.String() }
+
+// Type implements [pflag.Value].
+func (*rateFlag) Type() string { return "rate" }
+
+// Paced adds what limits rows now, if anything does, to the name of what progress shows.
+func Paced(name string, p pace.Pace) string {
+	if state := p.State(); state != "" {
+		return name + ", " + state
+	}
+	return name
+}
