@@ -4,6 +4,7 @@
 //	testrun test  [PACKAGE...]             each test, and again those of concurrent code under the race detector
 //	testrun flaky ROUNDS [PACKAGE...]      each test many times, beside a load, in random order
 //	testrun soak  [all | today | NAME...]  the long forms of tests
+//	testrun names [all | today | NAME...]  only prints which long forms these are
 //
 // It starts one server of each database and one object store for all packages. The output of each package is kept in a
 // file, in the directory that the last lines name, with the logs of servers that failed tests have used.
@@ -17,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"culvert/internal/testkit"
@@ -41,6 +43,13 @@ var errUsage = errors.New("usage: testrun test [PACKAGE...] | flaky ROUNDS [PACK
 func run(ctx context.Context, args []string) (err error) {
 	if len(args) == 0 {
 		return errUsage
+	}
+	if args[0] == "names" {
+		chosen, err := chosenSlices(args[1:])
+		if err == nil {
+			_, _ = fmt.Fprintln(os.Stdout, strings.Join(namesOf(chosen), " "))
+		}
+		return err
 	}
 	r, err := newReport()
 	if err != nil {

@@ -46,9 +46,10 @@ var soakSlices = []slice{
 	},
 	{
 		name: "readers", packages: []string{
-			"./format/arrow", "./format/arrow/arrowread", "./format/parquet", "./format/parquet/parquetread", "./load",
+			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet", "./format/parquet/parquetread",
+			"./load",
 		},
-		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes)$",
+		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes|TestDialectReaders|TestDialectPeers)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
 	{
@@ -76,24 +77,10 @@ var soakSlices = []slice{
 // soak runs slices of the long forms of tests: those that are named, all, or the one whose turn it is today. So each
 // gets its turn where it runs once a day or at each change.
 func soak(ctx context.Context, r *report, names []string) error {
-	if len(names) == 0 {
-		names = []string{"all"}
-	}
 	r.environment = append(r.environment, "CULVERT_TEST_ALL=1")
-	var chosen []slice
-	for _, name := range names {
-		switch {
-		case name == "all":
-			chosen = append(chosen, soakSlices...)
-		case name == "today":
-			chosen = append(chosen, soakSlices[today()%len(soakSlices)])
-		default:
-			i := slices.IndexFunc(soakSlices, func(s slice) bool { return s.name == name })
-			if i < 0 {
-				return fmt.Errorf("there is no slice %q: there are %s", name, strings.Join(soakNames(), ", "))
-			}
-			chosen = append(chosen, soakSlices[i])
-		}
+	chosen, err := chosenSlices(names)
+	if err != nil {
+		return err
 	}
 	for _, s := range chosen {
 		if s.system != "" {
@@ -126,6 +113,28 @@ func soak(ctx context.Context, r *report, names []string) error {
 	return nil
 }
 
+// chosenSlices returns the slices that names choose: without any, all.
+func chosenSlices(names []string) (chosen []slice, err error) {
+	if len(names) == 0 {
+		names = []string{"all"}
+	}
+	for _, name := range names {
+		switch {
+		case name == "all":
+			chosen = append(chosen, soakSlices...)
+		case name == "today":
+			chosen = append(chosen, soakSlices[today()%len(soakSlices)])
+		default:
+			i := slices.IndexFunc(soakSlices, func(s slice) bool { return s.name == name })
+			if i < 0 {
+				return nil, fmt.Errorf("there is no slice %q: there are %s", name, strings.Join(namesOf(soakSlices), ", "))
+			}
+			chosen = append(chosen, soakSlices[i])
+		}
+	}
+	return chosen, nil
+}
+
 // build builds the module for another system, with the tests, and vets it. ./dev lint checks types, which takes
 // seconds.
 func (r *report) build(ctx context.Context, s slice) error {
@@ -148,8 +157,8 @@ func (r *report) build(ctx context.Context, s slice) error {
 // today is the number of a day, from which the tests that take turns are chosen.
 func today() int { return int(time.Now().Unix() / (24 * 60 * 60)) }
 
-func soakNames() (names []string) {
-	for _, s := range soakSlices {
+func namesOf(all []slice) (names []string) {
+	for _, s := range all {
 		names = append(names, s.name)
 	}
 	return names
