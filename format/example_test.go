@@ -71,6 +71,30 @@ func ExampleCSV() {
 	// 2,stone,""
 }
 
+func ExampleParseDialect() {
+	d, encoding, err := format.ParseDialect("delimiter=;,null=NULL,encoding=latin1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	encoder, err := d.Encoder([]source.Column{{Name: "id"}, {Name: "title"}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var batch source.Batch
+	batch.Reset(2)
+	batch.AppendInt(7)
+	batch.AppendNull()
+	batch.EndRow()
+	text, err := encoder.AppendRows(encoder.AppendHeader(nil), &batch)
+	fmt.Printf("%s%s %v\n", text, encoding, err)
+	// Output:
+	// id;title
+	// 7;NULL
+	// latin1 <nil>
+}
+
 func ExampleJSONL() {
 	fmt.Print(output(format.JSONL{}))
 	// Output:
