@@ -70,7 +70,7 @@ func TestWorkloads(t *testing.T) {
 
 // free are the benchmarks whose samples have no cost: they do not move a known number of bytes between two ends, or
 // only the reader takes time.
-var free = regexp.MustCompile(`^Benchmark(Bucket/op=tail|Buffer|LoadMemory|Memory|Todos|WAL|` +
+var free = regexp.MustCompile(`^Benchmark(Bucket/op=tail|Buffer|LoadMemory|Memory|Moment|Todos|WAL|` +
 	`Workers/queue=nats/limit|MountRead/cache=warm/impl=files )`)
 
 // checkCosts expects the processor time of both ends in all other samples.

@@ -146,7 +146,7 @@ func timeoutFor(code int) string {
 func (u *bucketUser) writers() map[string][]string {
 	return map[string][]string{
 		"encrypt": {"encrypt", "big", "-o"},
-		"export":  {"export", "shop.db", "orders", "--no-encrypt", "-c", "none", "-o"},
+		"export":  {"export", "--ordered", "shop.db", "orders", "--no-encrypt", "-c", "none", "-o"},
 		"push":    {"push", "big"},
 	}
 }
@@ -168,7 +168,7 @@ func TestBucketRecovers(t *testing.T) {
 			}
 			faults[fmt.Sprintf("Cut%dMiB", mebibyte)] = stores.Once(of, fault{CutRequest: mebibyte % 8 << 20})
 		}
-		wanted, _ := u.want(t, 0, "export", "shop.db", "orders", "--no-encrypt", "-c", "none", "-o", "-")
+		wanted, _ := u.want(t, 0, "export", "--ordered", "shop.db", "orders", "--no-encrypt", "-c", "none", "-o", "-")
 		for name, choose := range faults {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
