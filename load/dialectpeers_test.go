@@ -50,8 +50,9 @@ func TestDialectPeers(t *testing.T) {
 		if err == nil && errOfPsql == nil {
 			taken++
 		}
-		if differing := db.Query(t, fmt.Sprintf("(TABLE %s EXCEPT ALL TABLE %s) UNION ALL (TABLE %s EXCEPT ALL TABLE %s)",
-			ours, theirs, theirs, ours)); len(differing) > 0 {
+		differing := db.Query(t, fmt.Sprintf("(TABLE %s EXCEPT ALL TABLE %s) UNION ALL (TABLE %s EXCEPT ALL TABLE %s)",
+			ours, theirs, theirs, ours))
+		if len(differing) > 0 {
 			t.Errorf("%q in %+v: rows differ: %q", text, d, differing)
 		}
 		db.Exec(t, "TRUNCATE "+ours+", "+theirs)
@@ -71,8 +72,8 @@ func randomDialectText(random *rand.Rand, columns int) (format.Dialect, string) 
 	choose := func(choices ...string) string { return choices[random.IntN(len(choices))] }
 	end := choose("\n", "\r\n", "\r")
 	d := format.Dialect{
-		Delimiter: choose(",", ";", "\t", "|"), Quote: choose(`"`, "'")[0], Null: choose("", `\N`, "NULL"), NoHeader: true,
-		Escapes: format.EscapeQuoted,
+		Delimiter: choose(",", ";", "\t", "|"), Quote: choose(`"`, "'")[0], Null: choose("", `\N`, "NULL"),
+		NoHeader: true, Escapes: format.EscapeQuoted,
 	}
 	d.Escape = choose(string(d.Quote), `\`, "^")[0]
 	piece := func(more ...string) string {

@@ -21,8 +21,8 @@ type Load struct {
 const Interval = time.Second
 
 // NewLoad returns a Load that asks before the first batch, then at most once in each [Interval], and in it again and
-// again as long as the answer is busy. One question is asked at a time. If the first one fails, so does its batch. Later
-// errors count as busy, since a server under load may refuse even a question.
+// again as long as the answer is busy. One question is asked at a time. If the first one fails, so does its batch.
+// Later errors count as busy, since a server under load may refuse even a question.
 func NewLoad(ask func(context.Context) (isBusy bool, err error)) *Load {
 	return &Load{ask: ask, turn: make(chan struct{}, 1)}
 }

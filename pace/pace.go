@@ -1,15 +1,15 @@
 // Package pace limits how fast rows move, so that others who use a database or a network keep their share.
 //
-// A [Limit] is a number of bytes or of rows a second, and a [Load] a question whether others need the database now. What
-// moves rows calls [Pace.Wait] before each batch, with its size:
+// A [Limit] is a number of bytes or of rows a second, and a [Load] a question whether others need the database now.
+// What moves rows calls [Pace.Wait] before each batch, with its size:
 //
 //	limit, err := pace.Parse("50MB/s") // or 10000rows/s
 //	…
 //	err = pace.Pace{Limit: limit}.Wait(ctx, rows, bytes)
 //
-// By a limit, the first batch moves at once, and each of the others when those before it have had their time: a token bucket that
-// holds one batch. Time in which nothing wanted to move is not saved up. So the mean is the limit or less, over any
-// time that is long compared with that of a batch, which has about 1 MiB of text.
+// By a limit, the first batch moves at once, and each of the others when those before it have had their time: a token
+// bucket that holds one batch. Time in which nothing wanted to move is not saved up. So the mean is the limit or less,
+// over any time that is long compared with that of a batch, which has about 1 MiB of text.
 package pace
 
 import (

@@ -46,8 +46,8 @@ var soakSlices = []slice{
 	},
 	{
 		name: "readers", packages: []string{
-			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet", "./format/parquet/parquetread",
-			"./load",
+			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet",
+			"./format/parquet/parquetread", "./load",
 		},
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes|TestDialectReaders|TestDialectPeers)$",
 	},
@@ -127,7 +127,8 @@ func chosenSlices(names []string) (chosen []slice, err error) {
 		default:
 			i := slices.IndexFunc(soakSlices, func(s slice) bool { return s.name == name })
 			if i < 0 {
-				return nil, fmt.Errorf("there is no slice %q: there are %s", name, strings.Join(namesOf(soakSlices), ", "))
+				all := strings.Join(namesOf(soakSlices), ", ")
+				return nil, fmt.Errorf("there is no slice %q: there are %s", name, all)
 			}
 			chosen = append(chosen, soakSlices[i])
 		}

@@ -65,7 +65,7 @@ type Flags struct {
 	MaxConnections int    `yaml:"max-connections" flag:"max-connections" doc:"Open at most so many sessions."`
 	Jobs           int    `yaml:"jobs" flag:"jobs" doc:"Use so many cores and connections."`
 	Rate           string `yaml:"rate" flag:"rate" doc:"Move at most so much, such as 50MB/s or 10000rows/s."`
-	MaxLoad        string `yaml:"max-load" flag:"max-load" doc:"Wait while this statement says true, asked each second."`
+	MaxLoad        string `yaml:"max-load" flag:"max-load" doc:"Wait while this statement says true."`
 	FailFast       bool   `yaml:"fail-fast" flag:"fail-fast" doc:"Stop at the first table that fails."`
 }
 
