@@ -17,8 +17,8 @@ import (
 // DefaultRejects is the most rows that are rejected unless [Rejects] says otherwise.
 const DefaultRejects = 1000
 
-// Rejects says what becomes of rows that are refused: by the database, by a conversion, or since they do not have the
-// columns of the file. Each goes to a file, and the load goes on.
+// Rejects says what becomes of rows that are refused: by the database, by a conversion, or because they have more or
+// fewer values than the file has columns. Each goes to a file, and the load goes on.
 //
 // A file that is loaded, and each file of an export, has a file of its own for the rows that are rejected of it. It is
 // committed before the rows that are taken are, and removed if these turn out not to be committed. So, whenever a load

@@ -11,16 +11,16 @@ import (
 	"culvert/source"
 )
 
-// sifting loads blocks so that rows which are refused are rejected, and the others are loaded. A block is tried as a
-// whole, after a mark. If that fails, its rows are undone, and tried in fewer at a time, until each row that is refused
-// has been tried alone. So nothing depends on which row the database has named: that only saves attempts.
+// sifting loads blocks so that rows which are refused are rejected, and the others are loaded. It sets a mark and tries
+// a whole block. If that fails, it undoes the rows back to the mark, and tries fewer at a time, until each row that is
+// refused has been tried alone. The row that the database names only saves attempts: nothing depends on it.
 type sifting struct {
 	*worker
 	to     sink.Marker
 	part   *block // some rows of a block
 	block  *block
 	rows   [][]byte // of the block
-	unread bool     // nothing has summed up its rows
+	unread bool     // the block could not be read as a whole, so its rows have no sum yet
 }
 
 // sifted are the figures of a worker that rejects rows.
@@ -30,7 +30,7 @@ type sifted struct {
 	rejected int64
 }
 
-// sift is what load does if rows can be rejected.
+// sift takes the place of load if rows can be rejected: it loads all blocks that the worker is dealt.
 func (w *worker) sift() (err error) {
 	to, is := w.loader.(sink.Marker)
 	if !is {
@@ -92,7 +92,8 @@ func (s *sifting) between(first, end int) error {
 	return nil
 }
 
-// failed goes on with rows that were refused with an error, and are undone. The error names one of them, from 1.
+// failed goes on with rows that were refused with an error and undone. It rejects a single row, and tries several again
+// in smaller groups. The error names one of them, counted from 1, or none.
 func (s *sifting) failed(first, end int, err error, named int64) error {
 	at := first + int(named) - 1
 	known := at >= first && at < end
@@ -112,7 +113,7 @@ func (s *sifting) failed(first, end int, err error, named int64) error {
 	}
 	ends := []int{(first + end) / 2, end}
 	if known {
-		// Others may follow. With halves, no row is tried more often than about the logarithm of their number.
+		// Others behind it may be refused too. Halving keeps the attempts for a row near the logarithm of their number.
 		ends = []int{at, at + 1, (at + 1 + end) / 2, end}
 	}
 	for _, to := range ends {
@@ -181,7 +182,7 @@ func rowOf(err error, b *block) int64 {
 	return 0
 }
 
-// numbered returns the error of a row with its number in the file.
+// numbered returns a copy of the error of a row, with the row's number in the file.
 func numbered(err error, row int64) error {
 	if refused, is := errors.AsType[*sink.RowError](err); is {
 		at := *refused
@@ -204,7 +205,7 @@ func numbered(err error, row int64) error {
 	return err
 }
 
-// rowsOf cuts a text into its rows. Those of JSON Lines are lines that are not blank, with the blank ones before them.
+// rowsOf cuts a text into its rows. A row of JSON Lines is a line that is not blank, with the blank lines before it.
 func rowsOf(text []byte, csv bool) (rows [][]byte) {
 	start, quoted, blank := 0, false, true
 	for at := 0; at < len(text); {

@@ -17,13 +17,13 @@
 //
 // # Reading: one view of the database
 //
-// A [Source] reads everything in one read-only transaction with a consistent snapshot. [OpenSource]
-// takes the snapshot, so tables that are read one after the other fit together, whatever others write meanwhile. This
-// holds for storage engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current
-// rows, and those of FEDERATED the rows of another server: see [Source.OutsideSnapshot]. Tables of every engine can be
-// read by one Source, in any order. Tables have the names and columns that they have when they are read. A table that
-// was truncated or rewritten after the snapshot returns an error. While the transaction lasts, the server keeps old row
-// versions, and a statement that redefines a table which was read has to wait.
+// A [Source] reads everything in one read-only transaction with a consistent snapshot. [OpenSource] takes the snapshot,
+// so tables that are read one after the other fit together, whatever others write meanwhile. This holds for storage
+// engines that have snapshots, such as InnoDB; tables of MyISAM, Aria and MEMORY show their current rows, and those of
+// FEDERATED the rows of another server: see [Source.OutsideSnapshot]. Tables of every engine can be read by one Source,
+// in any order. Tables have the names and columns that they have when they are read. A table that was truncated or
+// rewritten after the snapshot returns an error. While the transaction lasts, the server keeps old row versions, and a
+// statement that redefines a table which was read has to wait.
 //
 // The Source sets a savepoint before each statement that may be one of others, and releases it afterwards, which shows
 // whether the transaction still exists. If it does not, the connection is closed, and all later calls fail. These end a
@@ -39,9 +39,9 @@
 //
 // No session of these systems can join a snapshot that exists. [SourceConfig] opens several connections that begin
 // their transactions while nobody can commit, so all show one state. All are connected before the server is locked, so
-// the lock lasts for one statement: for MariaDB from 10.4 on by BACKUP STAGE, and elsewhere by FLUSH TABLES WITH READ
-// LOCK, for which the user needs the right RELOAD. A connection of its own has the lock. If it is lost, or was not
-// granted in time, one connection reads alone. [Source.Beside] returns the others.
+// the lock lasts for one statement. It is BACKUP STAGE in MariaDB from 10.4 on, and FLUSH TABLES WITH READ LOCK
+// elsewhere; both need the right RELOAD. A connection of its own holds the lock. If the lock is lost, or is not granted
+// in time, one connection reads alone. [Source.Beside] returns the others.
 //
 // The rows of a table implement [source.Divider]: the connections share a large table in ranges of its primary key, of
 // the types that [Source.Parts] cuts by. The server estimates where a range of integers should end, with a look at a

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// Load lets batches wait while a database is busy, or whatever else a question says that is asked again and again. A
-// nil Load lets nothing wait. It is safe for concurrent use.
+// Load makes batches wait while a database is busy. It asks a function again and again whether that is so. A nil Load
+// makes nothing wait. It is safe for concurrent use.
 type Load struct {
 	ask     func(context.Context) (isBusy bool, err error)
-	turn    chan struct{} // whoever asks has it
+	turn    chan struct{} // has a value while a caller asks
 	next    time.Time     // when to ask again
 	asked   bool
 	waiting atomic.Bool
 }
 
-// Interval is the time between two questions of a [Load].
+// Interval is how long a [Load] relies on an answer before it asks again.
 const Interval = time.Second
 
-// NewLoad returns a Load that asks before the first batch, then at most once in each [Interval], and in it again and
-// again as long as the answer is busy. One question is asked at a time. If the first one fails, so does its batch.
-// Later errors count as busy, since a server under load may refuse even a question.
+// NewLoad returns a Load that calls ask before the first batch, and then before a batch if the last answer is older
+// than [Interval]. While the answer is busy, it asks again after each Interval. One call of ask runs at a time. If the
+// first one fails, so does its batch. Later errors count as busy, since a busy server may refuse even a question.
 func NewLoad(ask func(context.Context) (isBusy bool, err error)) *Load {
 	return &Load{ask: ask, turn: make(chan struct{}, 1)}
 }
 
-// Wait waits until the answer is not busy. The error is that of the first question, or the cause of the end of the
+// Wait waits until the answer is not busy. The error is that of the first call of ask, or the cause of the end of the
 // context.
 func (l *Load) Wait(ctx context.Context) error {
 	if l == nil {

@@ -1,15 +1,16 @@
 // Package pace limits how fast rows move, so that others who use a database or a network keep their share.
 //
-// A [Limit] is a number of bytes or of rows a second, and a [Load] a question whether others need the database now.
-// What moves rows calls [Pace.Wait] before each batch, with its size:
+// A [Limit] is a number of bytes or of rows a second. A [Load] asks whether the database is busy. Callers that move
+// rows call [Pace.Wait] before each batch, with its size:
 //
 //	limit, err := pace.Parse("50MB/s") // or 10000rows/s
 //	…
 //	err = pace.Pace{Limit: limit}.Wait(ctx, rows, bytes)
 //
-// By a limit, the first batch moves at once, and each of the others when those before it have had their time: a token
-// bucket that holds one batch. Time in which nothing wanted to move is not saved up. So the mean is the limit or less,
-// over any time that is long compared with that of a batch, which has about 1 MiB of text.
+// Under a limit, the first batch moves at once. Each of the others waits until the batches before it have taken the
+// time that the limit allows for their size: a token bucket that holds one batch. Time in which nothing moved is not
+// saved up. So the mean is the limit or less, over any time that is long compared with that of a batch, which has about
+// 1 MiB of text.
 package pace
 
 import (
@@ -22,14 +23,14 @@ import (
 	"time"
 )
 
-// Pace has what batches wait for. The zero value lets them move at once. It is safe for concurrent use.
+// Pace is what batches wait for. The zero value makes them wait for nothing. It is safe for concurrent use.
 type Pace struct {
 	Limit *Limit
 	Load  *Load
 }
 
-// Wait waits until a batch of so many rows, with so many bytes of text, may move. The error is the cause of the end of
-// the context, or that of [Load.Wait].
+// Wait waits until a batch may move that has the given numbers of rows and of bytes of text. The error is the cause of
+// the end of the context, or that of [Load.Wait].
 func (p Pace) Wait(ctx context.Context, rows, bytes int64) error {
 	if err := p.Limit.Wait(ctx, rows, bytes); err != nil {
 		return err
@@ -117,8 +118,8 @@ func (l *Limit) String() string {
 	return l.text
 }
 
-// Wait waits until a batch of so many rows, with so many bytes of text, may move. The error is the cause of the end of
-// the context.
+// Wait waits until a batch may move that has the given numbers of rows and of bytes of text. The error is the cause of
+// the end of the context.
 func (l *Limit) Wait(ctx context.Context, rows, bytes int64) error {
 	if l == nil {
 		return nil

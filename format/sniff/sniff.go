@@ -1,21 +1,21 @@
-// Package sniff guesses how a text of CSV is written: its encoding, its dialect, its columns, and what their values
-// are. It is for people, who look at the guess before they load the text. A load itself never guesses.
+// Package sniff guesses how a text of CSV is written: its encoding, its dialect, its columns, and the types of their
+// values. It is for people, who look at the guess before they load the text. A load itself never guesses.
 //
 //	guess, err := sniff.CSV(beginning, false)
 //	…
 //	fmt.Println(guess.Settings()) // such as delimiter=;,encoding=windows-1252
 //
 // [CSV] reads the sample with each dialect that it could be in, by the same [format.Dialect.Reader] that a load uses.
-// So what it says of the sample is what a load finds. The best dialect is the one that reads the most rows, into the
-// most columns, with values that look most like values: numbers, dates, words, and no delimiters or quotes of others.
+// So what it says of the sample is what a load finds. The best dialect is the one that reads the most rows into the
+// most columns, with values that are numbers, dates or words, without delimiters or quotes of other dialects.
 // This is the idea of G. J. J. van den Burg, A. Nazábal and C. Sutton, "Wrangling messy CSV files by detecting row and
 // type patterns", Data Mining and Knowledge Discovery 33 (2019), doi 10.1007/s10618-019-00646-y. DuckDB's sniffer does
-// the same with the dialects that its reader has; Python's csv.Sniffer counts characters of lines instead, which does
-// not see quotes.
+// the same with the dialects that its reader has. Python's csv.Sniffer counts the characters of lines instead, also
+// those in quotes.
 //
 // A guess can be wrong. No text says which encoding of one byte for each character it is in: it is taken for
-// windows-1252 if it has no byte that is none of its characters, and for latin1 otherwise. Encodings such as Shift JIS
-// are not recognized. What is empty may be NULL or not. And what follows the sample may be in another form.
+// windows-1252 if each of its bytes is a character there, and for latin1 otherwise. Encodings such as Shift JIS are not
+// recognized. An empty value may be NULL or not. What follows the sample may have another form.
 package sniff
 
 import (
@@ -26,10 +26,10 @@ import (
 	"culvert/format"
 )
 
-// Size is how many bytes a sample should have: enough to see rare values, and few enough to be read in no time.
+// Size is how many bytes a sample should have: enough to see rare values, and few enough to be read quickly.
 const Size = 1 << 20
 
-// ErrNotText is the error of a sample that is no text.
+// ErrNotText is the error of [CSV] for a sample that is not text.
 var ErrNotText = errors.New("sniff: it is no text")
 
 // Guess is how a text seems to be written.
@@ -48,10 +48,10 @@ type Guess struct {
 
 // Column is a column of the sample.
 type Column struct {
-	Name   string // in the header; "" if there is none
+	Name   string // in the header; "" without a header
 	Type   Type   // of all values that are there
 	Values int64  // that are not NULL
-	Null   int64  // which the text says by nothing, or by the dialect's Null
+	Null   int64  // NULL, for which the text has nothing, or the dialect's Null
 	Empty  int64  // of the values: empty texts
 }
 

@@ -14,8 +14,8 @@ import (
 	"culvert/mysql/internal/wire"
 )
 
-// lock keeps all transactions of a server from being committed, by a connection of its own: if that ends, the server
-// takes the lock back.
+// lock keeps all transactions of a server from being committed. A connection of its own holds it: if that ends, the
+// server releases the lock.
 type lock struct {
 	conn  *wire.Conn
 	end   string    // the statement that releases it
@@ -27,8 +27,8 @@ var withStages = 1004
 
 // locking returns the statements of the lock.
 //
-// MariaDB has stages of a backup. The last of them waits only for commits, and not for statements that
-// run; without the ones before it, the server would run them too. The first one waits for other backups, and keeps
+// MariaDB has stages of a backup. BLOCK_COMMIT waits only for commits, and not for statements that run. The stages
+// before it are given too, since the server would run those that are left out. START waits for other backups, and keeps
 // nobody waiting. Elsewhere the lock waits for every statement that writes, and in MySQL for all that read, too
 // (mysqldump and mydumper use the same statements).
 func locking(c *wire.Conn) (before string, take []string, end string) {
@@ -46,9 +46,9 @@ type busyError struct{ seconds string }
 
 func (e *busyError) Error() string { return "a statement has been running for " + e.seconds + " s" }
 
-// refuseBusy returns an error if a statement has been running for longer than the lock may be waited for. FLUSH TABLES
-// would wait for it, and even once that is given up, the server lets nobody else read the tables of the statement
-// before it has ended. Users without the right PROCESS see only their own statements.
+// refuseBusy returns an error if a statement has been running for longer than wait. FLUSH TABLES would wait for that
+// statement. Even if FLUSH TABLES is then given up, nobody else can read the tables of the statement before it ends.
+// Users without the right PROCESS see only their own statements.
 func refuseBusy(ctx context.Context, conn *wire.Conn, wait time.Duration) error {
 	found, err := conn.Query(ctx, wire.AnyColumns, "SHOW PROCESSLIST")
 	if err != nil {
@@ -65,8 +65,8 @@ func refuseBusy(ctx context.Context, conn *wire.Conn, wait time.Duration) error 
 	return nil
 }
 
-// takeLock takes the lock, unless the context ends before. The server gives up a little later, even if this process
-// does not run any more.
+// takeLock takes the lock, unless the context ends before. The server gives up waiting a little later by itself, in
+// case this process has died.
 func takeLock(ctx context.Context, conn *wire.Conn, wait time.Duration) (*lock, error) {
 	before, take, end := locking(conn)
 	l := &lock{conn: conn, end: end}
@@ -91,7 +91,7 @@ func takeLock(ctx context.Context, conn *wire.Conn, wait time.Duration) (*lock, 
 	return l, nil
 }
 
-// failed ends the connection after an error, and with it whatever it has or waits for.
+// failed ends the connection after an error, and with it the lock that it has or waits for.
 func (l *lock) failed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		l.conn.Kill() // otherwise the server would go on waiting for the lock, and others would wait for that
@@ -114,8 +114,8 @@ func (l *lock) release(ctx context.Context) (held time.Duration, err error) {
 	return time.Since(l.since), err
 }
 
-// position returns where the log of the server ends under the lock, for what has not its own way to tell that: of
-// MariaDB the GTIDs, and of MySQL the file, the offset and the GTIDs. It is "" if the server does not tell.
+// position returns where the binary log of the server ends under the lock, as far as a transaction does not tell that
+// itself: of MariaDB the GTIDs, and of MySQL the file, the offset and the GTIDs. It is "" if the server does not tell.
 func (l *lock) position(ctx context.Context) (string, error) {
 	if l.conn.IsMariaDB {
 		found, err := l.conn.Query(ctx, 1, "SELECT @@GLOBAL.gtid_binlog_pos")
@@ -140,7 +140,7 @@ func (l *lock) position(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// withGTIDs adds the global transaction identifiers of a position in the log.
+// withGTIDs adds global transaction identifiers to a position in the log.
 func withGTIDs(position, gtids string) string {
 	if gtids == "" {
 		return position
@@ -154,7 +154,7 @@ var lockDenied = []uint16{1044, 1045, 1227}
 // lockTimeout is ER_LOCK_WAIT_TIMEOUT.
 const lockTimeout = 1205
 
-// whyNotLocked says why there is no lock, to end a sentence.
+// whyNotLocked returns the reason why there is no lock, as the end of a sentence.
 func whyNotLocked(ctx context.Context, s *session, wait time.Duration, err error) string {
 	refused := wire.Refused(err)
 	busy, isBusy := errors.AsType[*busyError](err)

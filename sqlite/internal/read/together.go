@@ -23,12 +23,12 @@ const (
 	// beginPatience is how long a further connection waits for a lock.
 	beginPatience = time.Second
 
-	// beginTries is how often all connections begin again if somebody writes meanwhile. Each takes far less than a
-	// millisecond.
+	// beginTries is how often all connections begin, if somebody writes meanwhile each time. A try takes far less than
+	// a millisecond.
 	beginTries = 50
 )
 
-// largeFile is the size of a file, with its WAL, from which on several connections read it. To open one takes a
+// largeFile is the least size of a file, with its WAL, that several connections read. Opening a connection takes a
 // millisecond. Only tests change it.
 var largeFile int64 = 4 << 20
 
@@ -38,9 +38,9 @@ var processors = func() int { return runtime.GOMAXPROCS(0) }
 // betweenBegins is called when some of the connections have begun. Only tests change it.
 var betweenBegins = func() {}
 
-// beginTogether begins the transaction, and of a large file also those of further connections, one for each other
-// processor. All show the same state, which is proven. If it cannot be, the first connection goes on without others,
-// and db.alone says why. An error means that the transaction has not begun.
+// beginTogether begins the transaction. For a large file, it also opens further connections, one for each other
+// processor, begins their transactions, and proves that all show the same state. If it cannot prove that, the first
+// connection goes on alone, and db.alone says why. An error means that the transaction has not begun.
 func (db *DB) beginTogether(ctx context.Context) error {
 	if db.conn.GetAutocommit() {
 		if err := db.conn.Exec("BEGIN"); err != nil {
@@ -131,10 +131,10 @@ func (db *DB) fileInfo() (fs.FileInfo, error) {
 // Without a WAL, nobody can commit while the first connection has its lock. So those that begin meanwhile show the same
 // as the first one, while it keeps its lock (https://sqlite.org/lockingv3.html).
 //
-// With a WAL, the last of the others asks for the data_version, then all begin, and itself at the end. The number
-// changes when another connection has committed (https://sqlite.org/pragma.html#pragma_data_version). If it has not,
-// all that have begun between show one state. Otherwise all begin again, also the first one, which has read nothing
-// yet.
+// With a WAL, the last of the others is the witness. It reads data_version; then all begin, the witness at the end;
+// then it reads data_version again. The number changes when another connection has committed
+// (https://sqlite.org/pragma.html#pragma_data_version). If it is the same, all that have begun in between show one
+// state. Otherwise all begin again, also the first one, which has read nothing yet.
 func (db *DB) beginOthers(ctx context.Context) error {
 	found, err := db.pragma(ctx, "journal_mode")
 	if err != nil {
