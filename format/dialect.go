@@ -116,6 +116,15 @@ func (d Dialect) Check() error {
 
 const mostDelimiter = 16
 
+// explicit returns the dialect with what is meant by zero values.
+func (d Dialect) explicit() Dialect {
+	d.Delimiter = d.delimiter()
+	if !d.Unquoted {
+		d.Quote = d.quote()
+	}
+	return d
+}
+
 func (d Dialect) delimiter() string {
 	if d.Delimiter == "" {
 		return ","

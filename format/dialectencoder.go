@@ -3,6 +3,9 @@ package format
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"reflect"
+	"unicode/utf8"
 
 	"culvert/source"
 )
@@ -27,6 +30,11 @@ func (d Dialect) Encoder(columns []source.Column) (Encoder, error) {
 		return nil, err
 	case d.Comment != "" || d.Skip > 0 || d.Trim || d.Names != nil:
 		return nil, errors.New("format: csv: comment, skip, trim and names are for reading")
+	}
+	settings := d.String()
+	again, _, err := ParseDialect(settings)
+	if err != nil || !reflect.DeepEqual(again.explicit(), d.explicit()) || !utf8.ValidString(settings) {
+		return nil, fmt.Errorf("format: csv: no settings say what is meant, such as for a manifest; %q do not", settings)
 	}
 	e := &dialectRows{
 		dialect: d, delimiter: d.delimiter(), quote: d.quote(), lineEnd: d.LineEnd, escape: d.Escape,
@@ -131,7 +139,7 @@ func (e *dialectRows) isPlain(value []byte) bool {
 	if len(value) == 0 || string(value) == e.dialect.Null || e.single && string(value) == `\.` {
 		return false
 	}
-	if isSpace(value[0]) || isSpace(value[len(value)-1]) {
+	if isSpace(value[0]) || isSpace(value[len(value)-1]) || bytes.HasPrefix(value, mark) {
 		return false
 	}
 	for _, c := range value {
@@ -141,6 +149,9 @@ func (e *dialectRows) isPlain(value []byte) bool {
 	}
 	return true
 }
+
+// mark is the byte order mark of UTF-8. At the beginning of a text, a reader takes it for that.
+var mark = []byte("\ufeff")
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 

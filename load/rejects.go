@@ -152,6 +152,12 @@ func isAboutRow(err error) bool {
 	return refused || unread || unconverted
 }
 
+// isDangling reports whether an error is about a row that refers to one which is not there.
+func isDangling(err error) bool {
+	row, is := errors.AsType[*sink.RowError](err)
+	return is && row.Dangling
+}
+
 // isRejectable reports whether an error is about a row, which other rows need not share. A row that refers to another
 // one may only come too early.
 func isRejectable(err error, dangling bool) bool {
@@ -161,18 +167,19 @@ func isRejectable(err error, dangling bool) bool {
 	return isAboutRow(err)
 }
 
-// isOfValues reports whether the code of an error is about a row. Of an SQLSTATE, these are the classes for
-// cardinality, data, constraints, views and what triggers raise; not, for example, deadlocks and missing rights.
+// isOfValues reports whether the code of an error can be about a row: a trigger may raise any. Of an SQLSTATE, these are
+// all classes but those for connections, transactions, rights and names, resources, locks, what a user has stopped, and
+// the system.
 func isOfValues(code string) bool {
 	const state = 5 // characters of an SQLSTATE; other databases have shorter or longer codes
 	if len(code) != state {
 		return true
 	}
 	switch code[:2] {
-	case "21", "22", "23", "44", "P0":
-		return true
+	case "08", "25", "28", "40", "42", "53", "55", "57", "58", "F0", "XX":
+		return false
 	}
-	return false
+	return true
 }
 
 // reasonOf returns the column of an error, or "", and what is wrong.
@@ -211,7 +218,9 @@ func (r *rejected) add(row int64, err error, text []byte) error {
 	r.text = appendQuoted(append(r.text, ','), column)
 	r.text = append(appendQuoted(append(r.text, ','), reason), ',')
 	if r.header != nil {
-		r.text = append(r.text, text...)
+		if r.text = append(r.text, text...); !strings.HasSuffix(string(text), "\n") { // the last one of the file
+			r.text = append(r.text, '\n')
+		}
 	} else {
 		r.text = append(appendQuoted(r.text, strings.TrimSpace(string(text))), '\n')
 	}
@@ -247,10 +256,8 @@ func appendQuoted(dst []byte, value string) []byte {
 func (r *rejected) commit() error {
 	switch {
 	case r.file != nil:
-		if err := r.file.Commit(); err != nil {
-			return err
-		}
-		r.committed = true
+		r.committed = true // perhaps also if there is an error
+		return r.file.Commit()
 	case r.again:
 		return r.of.Remove(r.ctx, r.name)
 	}

@@ -21,7 +21,16 @@ type sifting struct {
 	block  *block
 	rows   [][]byte // of the block
 	unread bool     // the block could not be read as a whole, so its rows have no sum yet
+
+	waiting [][]byte // rows that refer to rows which are not there, and may still come
+	numbers []int64  // of them in the file
+	waited  int      // their size
+	again   []int64  // the numbers of the rows that are tried, if these have waited
+	last    bool     // rows do not wait any more
 }
+
+// waitingSize is the size of the rows that may wait. Later ones are rejected at once.
+const waitingSize = 32 << 20
 
 // sifted are the figures of a worker that rejects rows.
 type sifted struct {
@@ -44,7 +53,10 @@ func (w *worker) sift() (err error) {
 			return err
 		}
 	}
-	if err != io.EOF {
+	if err == io.EOF {
+		err = s.tryWaiting()
+	}
+	if err != nil {
 		return err
 	}
 	confirmed, err := w.loader.Flush()
@@ -103,12 +115,17 @@ func (s *sifting) failed(first, end int, err error, named int64) error {
 	case !isRejectable(err, s.pl.dangling):
 		row := int64(0)
 		if known {
-			row = s.block.row + int64(at) + 1
+			row = s.number(at)
 		}
 		return s.pl.about(numbered(err, row), 0)
+	case end-first == 1 && isDangling(err) && !s.last && s.waited < waitingSize:
+		s.waiting = append(s.waiting, bytes.Clone(s.rows[first]))
+		s.numbers = append(s.numbers, s.number(first))
+		s.waited += len(s.rows[first])
+		return nil
 	case end-first == 1:
 		s.sifted.rejected++
-		row := s.block.row + int64(end)
+		row := s.number(first)
 		return s.pl.rejected.add(row, numbered(err, row), s.rows[first])
 	}
 	ends := []int{(first + end) / 2, end}
@@ -121,6 +138,37 @@ func (s *sifting) failed(first, end int, err error, named int64) error {
 			return err
 		}
 		first = to
+	}
+	return nil
+}
+
+// number returns the number in the file of a row that is tried.
+func (s *sifting) number(at int) int64 {
+	if s.again != nil {
+		return s.again[at]
+	}
+	return s.block.row + int64(at) + 1
+}
+
+// tryWaiting tries the rows again that referred to rows which were not there, as long as some are taken: in a table that
+// refers to itself, a row may come before the one to which it refers. Then it rejects the rest.
+func (s *sifting) tryWaiting() error {
+	s.unread = false // they are summed up
+	for before := -1; len(s.waiting) > 0; {
+		s.last = len(s.waiting) == before
+		before = len(s.waiting)
+		var text []byte
+		for _, row := range s.waiting {
+			text = append(text, row...)
+			if !bytes.HasSuffix(row, []byte{'\n'}) { // the last one of the file
+				text = append(text, '\n')
+			}
+		}
+		s.rows, s.again = rowsOf(text, s.pl.prepare.isCSV()), s.numbers
+		s.waiting, s.numbers, s.waited = nil, nil, 0
+		if err := s.between(0, len(s.rows)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

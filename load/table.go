@@ -247,6 +247,9 @@ func (t *filling) prepare() error {
 		if one.want != nil && (part.Rows > one.want.Rows || part.Sum != one.want.Sum) { // fewer if some were rejected
 			return fmt.Errorf("load: the ledger has other figures of the part %q than the manifest", one.name)
 		}
+		if one.want != nil {
+			t.rejected.Add(one.want.Rows - part.Rows) // by an earlier load, or before the table was begun again
+		}
 	}
 	t.expect()
 	c := t.job.columns

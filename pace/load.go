@@ -20,15 +20,17 @@ type Load struct {
 // Interval is how long a [Load] relies on an answer before it asks again.
 const Interval = time.Second
 
+// Patience is how long a call of ask may take: what it waits for may be a lock of those who wait for its answer.
+const Patience = 30 * time.Second
+
 // NewLoad returns a Load that calls ask before the first batch, and then before a batch if the last answer is older
-// than [Interval]. While the answer is busy, it asks again after each Interval. One call of ask runs at a time. If the
-// first one fails, so does its batch. Later errors count as busy, since a busy server may refuse even a question.
+// than [Interval]. While the answer is busy, it asks again after each Interval. One call of ask runs at a time, for
+// [Patience] at most. Its error is that of the batch.
 func NewLoad(ask func(context.Context) (isBusy bool, err error)) *Load {
 	return &Load{ask: ask, turn: make(chan struct{}, 1)}
 }
 
-// Wait waits until the answer is not busy. The error is that of the first call of ask, or the cause of the end of the
-// context.
+// Wait waits until the answer is not busy. The error is that of ask, or the cause of the end of the context.
 func (l *Load) Wait(ctx context.Context) error {
 	if l == nil {
 		return nil
@@ -44,15 +46,12 @@ func (l *Load) Wait(ctx context.Context) error {
 	}
 	defer l.waiting.Store(false)
 	for {
-		isBusy, err := l.ask(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case err != nil && !l.asked:
-			return fmt.Errorf("pace: asking whether the database is busy: %w", err)
+		isBusy, err := l.once(ctx)
+		if err != nil {
+			return err
 		}
 		l.asked, l.next = true, time.Now().Add(Interval)
-		if err == nil && !isBusy {
+		if !isBusy {
 			return nil
 		}
 		l.waiting.Store(true)
@@ -60,6 +59,22 @@ func (l *Load) Wait(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+func (l *Load) once(ctx context.Context) (isBusy bool, err error) {
+	asking, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	isBusy, err = l.ask(asking)
+	switch {
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	case err != nil && asking.Err() != nil:
+		err = fmt.Errorf("no answer after %v; does it wait for a lock of those who ask? %w", Patience, err)
+	}
+	if err != nil {
+		return false, fmt.Errorf("pace: asking whether the database is busy: %w", err)
+	}
+	return isBusy, nil
 }
 
 // IsWaiting reports whether batches wait.

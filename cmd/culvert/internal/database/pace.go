@@ -36,7 +36,15 @@ func (f *PaceFlags) Pace(d Database) (pace.Pace, error) {
 	if d.Engine == "sqlite" {
 		return p, command.Usagef("--max-load is for servers; SQLite has none that could be busy")
 	}
-	p.Load = pace.NewLoad(func(ctx context.Context) (bool, error) { return d.says(ctx, f.maxLoad) })
+	answered := false
+	p.Load = pace.NewLoad(func(ctx context.Context) (bool, error) {
+		is, err := d.says(ctx, f.maxLoad)
+		if answered && ctx.Err() == nil && errors.Is(err, source.ErrUnavailable) {
+			return true, nil // a server under load may refuse another session
+		}
+		answered = err == nil
+		return is, err
+	})
 	return p, nil
 }
 
@@ -61,11 +69,14 @@ func (d Database) says(ctx context.Context, sql string) (is bool, err error) {
 		return false, d.Explain(err)
 	}
 	kind, value := batch.AnyValue(0, 0)
+	if kind == source.Number {
+		return strings.Trim(string(value), "-0.") != "", nil
+	}
 	switch strings.ToLower(string(value)) {
-	case "", "0", "f", "false":
+	case "", "0", "f", "false": // NULL has no bytes
 		return false, nil
 	}
-	return kind != source.Null, nil
+	return true, nil
 }
 
 // rateFlag is the value of --rate.

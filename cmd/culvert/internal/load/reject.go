@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 
 	"filippo.io/age"
@@ -143,11 +142,22 @@ func (r *rejecting) intoDirectory(ctx context.Context, l *loading) (err error) {
 		r.replaces = true
 		extension = "-" + ledger.Load[:enough] + extension
 	}
-	r.name = func(part string) string {
-		base, _, _ := strings.Cut(path.Base(part), ".")
-		return path.Join(path.Dir(part), base+extension)
-	}
+	r.name = func(part string) string { return withoutExtensions(part) + extension }
 	return nil
+}
+
+// withoutExtensions returns the name of a file of an export without what its format, compression and encryption have
+// added. Those of all files of an export are the same, so names stay different, also if tables have dots in theirs.
+func withoutExtensions(part string) string {
+	for _, extensions := range [][]string{{".age"}, {".zst", ".gz"}, {".csv", ".jsonl"}} {
+		for _, extension := range extensions {
+			if rest, found := strings.CutSuffix(part, extension); found {
+				part = rest
+				break
+			}
+		}
+	}
+	return part
 }
 
 func (r *rejecting) create(ctx context.Context, part string) (place.File, error) {
@@ -197,14 +207,15 @@ func (f *sealed) Discard() error {
 func (f *filling) reportRejects(all []load.Stats, err error) error {
 	rows := int64(0)
 	for _, stats := range all {
-		if stats.Err == nil {
-			rows += stats.Rejected
-		}
+		rows += stats.Rejected
 	}
 	if rows == 0 {
 		return err
 	}
 	refused := fmt.Errorf("%s refused, in %s", ui.Several(rows, "row"), ui.Name(string(f.o.reject.output)))
+	if !f.o.reject.given() {
+		refused = fmt.Errorf("%s refused when this load was begun with --reject", ui.Several(rows, "row"))
+	}
 	if !f.w.Flags.JSON {
 		f.a.Console.Warn(refused.Error())
 		f.a.Console.Hint("the others are loaded; to mend and load these too: culvert help rejects")
