@@ -34,7 +34,7 @@ func (d Dialect) Encoder(columns []source.Column) (Encoder, error) {
 	settings := d.String()
 	again, _, err := ParseDialect(settings)
 	if err != nil || !reflect.DeepEqual(again.explicit(), d.explicit()) || !utf8.ValidString(settings) {
-		return nil, fmt.Errorf("format: csv: no settings say what is meant, such as for a manifest; %q do not", settings)
+		return nil, fmt.Errorf("format: csv: no settings say what is meant, which a manifest needs, not %q", settings)
 	}
 	e := &dialectRows{
 		dialect: d, delimiter: d.delimiter(), quote: d.quote(), lineEnd: d.LineEnd, escape: d.Escape,

@@ -167,9 +167,9 @@ func isRejectable(err error, dangling bool) bool {
 	return isAboutRow(err)
 }
 
-// isOfValues reports whether the code of an error can be about a row: a trigger may raise any. Of an SQLSTATE, these are
-// all classes but those for connections, transactions, rights and names, resources, locks, what a user has stopped, and
-// the system.
+// isOfValues reports whether the code of an error can be about a row: a trigger may raise any. Of an SQLSTATE, these
+// are all classes but those for connections, transactions, rights and names, resources, locks, what a user has
+// stopped, and the system.
 func isOfValues(code string) bool {
 	const state = 5 // characters of an SQLSTATE; other databases have shorter or longer codes
 	if len(code) != state {

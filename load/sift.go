@@ -150,8 +150,8 @@ func (s *sifting) number(at int) int64 {
 	return s.block.row + int64(at) + 1
 }
 
-// tryWaiting tries the rows again that referred to rows which were not there, as long as some are taken: in a table that
-// refers to itself, a row may come before the one to which it refers. Then it rejects the rest.
+// tryWaiting tries the rows again that referred to rows which were not there, as long as some are taken: in a table
+// that refers to itself, a row may come before the one to which it refers. Then it rejects the rest.
 func (s *sifting) tryWaiting() error {
 	s.unread = false // they are summed up
 	for before := -1; len(s.waiting) > 0; {
