@@ -50,10 +50,15 @@ func TestMaxLoad(t *testing.T) {
 				t.Error(err)
 			}
 			for sql, isRight := range map[string]bool{
-				"SELECT 0": true, "SELECT 0.000": true, "SELECT NULL": true, "SELECT ''": true,
-				"SELECT count(*) > 5 FROM busy": true,
-				"SELECT 0, 0":                   false, "SELECT 0 FROM busy WHERE is_busy": false, "SELECT 0 UNION ALL SELECT 0": false,
-				"SELECT nothing": false,
+				"SELECT 0":                         true,
+				"SELECT 0.000":                     true,
+				"SELECT NULL":                      true,
+				"SELECT ''":                        true,
+				"SELECT count(*) > 5 FROM busy":    true,
+				"SELECT 0, 0":                      false,
+				"SELECT 0 FROM busy WHERE is_busy": false,
+				"SELECT 0 UNION ALL SELECT 0":      false,
+				"SELECT nothing":                   false,
 			} {
 				p, err := paced(t, server.url, sql)
 				if err != nil {
