@@ -2,6 +2,7 @@ package export
 
 import (
 	"fmt"
+	"slices"
 
 	"culvert/format"
 	"culvert/internal/canonical"
@@ -29,6 +30,15 @@ func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines 
 			p.format().Extension())
 	}
 	return encoder, lines, err
+}
+
+// stored returns the columns of what is written. A mask may put NULL into a column of which the database refuses it.
+func stored(columns []source.Column, masked []string) []source.Column {
+	columns = slices.Clone(columns)
+	for i := range columns {
+		columns[i].NotNull = columns[i].NotNull && !slices.Contains(masked, columns[i].Name)
+	}
+	return columns
 }
 
 // types returns what the values of rows are, and so which of their texts may not be canonical. What is masked is no

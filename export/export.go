@@ -291,15 +291,15 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 			err = closeErr
 		}
 	}()
-	encoder, lines, err := p.encoders(rows.Columns())
-	if err != nil {
-		return Stats{}, err
-	}
 	masked := rows.Columns()
 	if p.exported != nil {
 		masked = p.exported
 	}
 	masker, err := p.Masks.Masker(w.table, masked)
+	if err != nil {
+		return Stats{}, err
+	}
+	encoder, lines, err := p.encoders(stored(rows.Columns(), masker.Columns()))
 	if err != nil {
 		return Stats{}, err
 	}

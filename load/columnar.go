@@ -93,7 +93,9 @@ func definitionOf(table string, c *columns) *source.Definition {
 		d.Schema, d.Name = schema, name
 	}
 	for _, one := range c.types {
-		d.Columns = append(d.Columns, source.ColumnDefinition{Name: one.Name, Type: typeName(one.Logical)})
+		d.Columns = append(d.Columns, source.ColumnDefinition{
+			Name: one.Name, Type: typeName(one.Logical), NotNull: one.NotNull,
+		})
 	}
 	return d
 }

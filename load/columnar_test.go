@@ -190,3 +190,21 @@ func TestColumnsEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestParquetNotNull makes a table whose columns are NOT NULL where those of the file are required.
+func TestParquetNotNull(t *testing.T) {
+	path, dst := newSQLite(t)
+	plan := load.Plan{Create: true, Columns: []string{"id", "name"}}
+	if _, err := plan.File(t.Context(), dst, writtenElsewhere(t, "a", ""), "x.parquet", "t"); err != nil {
+		t.Fatal(err)
+	}
+	d, err := source.Define(t.Context(), openSQLite(t, path), "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false} {
+		if c := d.Columns[i]; c.NotNull != want {
+			t.Errorf("%+v, want NOT NULL: %v", c, want)
+		}
+	}
+}

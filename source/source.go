@@ -93,6 +93,10 @@ type Column struct {
 	Name    string `json:"name"`
 	Type    string `json:"type,omitempty"`   // the database's name for it, such as "numeric(10,2)"; "" if not known
 	Logical Type   `json:"logical,omitzero"` // what the values are
+
+	// NotNull says that the database keeps NULL out of the column. It is false where nobody vouches for that, such as
+	// for queries and views.
+	NotNull bool `json:"not_null,omitempty"`
 }
 
 // Kind is the meaning of the bytes of a value. Values of one column may differ in kind, as in SQLite.

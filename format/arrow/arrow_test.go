@@ -44,7 +44,7 @@ func batchesOf(columns []source.Column) (batches []*source.Batch) {
 		for n := range 1 + 500*nulls {
 			row := make([]cell, len(columns))
 			for i, c := range columns {
-				if nulls == 0 || nulls == 1 && (n+i)%7 > 0 {
+				if c.NotNull || nulls == 0 || nulls == 1 && (n+i)%7 > 0 {
 					row[i] = typedtest.CellOf(c.Logical, 997*(n+i))
 				}
 			}
@@ -57,7 +57,7 @@ func batchesOf(columns []source.Column) (batches []*source.Batch) {
 
 // TestAllTypes takes rows of all types to files and streams and back, in messages and in pieces.
 func TestAllTypes(t *testing.T) {
-	columns := columnsOf(t, allTypes...)
+	columns := typedtest.Require(columnsOf(t, allTypes...), 4)
 	batches := batchesOf(columns)
 	for _, f := range formats {
 		arrowtest.Expect(t, write(t, f, columns, 1<<20, batches...), columns, batches...)
@@ -141,6 +141,10 @@ func TestLarge(t *testing.T) {
 }
 
 func TestRefusedColumns(t *testing.T) { typedtest.ExpectRefusedColumns(t, arrow.Format{}) }
+
+func TestRefusedNull(t *testing.T) {
+	typedtest.ExpectRefusedNull(t, arrow.Format{}, arrow.InPieces(arrow.Format{}, 1))
+}
 
 // TestUnfit names the column and the row of a value that does not fit. Parquet's tests have all kinds of them.
 func TestUnfit(t *testing.T) {

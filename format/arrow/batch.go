@@ -81,6 +81,9 @@ func (w *body) addValues(b *source.Batch, column int) error {
 	for row := range b.Rows() {
 		kind, value := b.AnyValue(row, column)
 		if s.mark(row, kind); kind == source.Null {
+			if err := c.Null(row); err != nil {
+				return err
+			}
 			nulls++
 			data = append(data, zeros[:c.Size]...)
 			continue
@@ -111,6 +114,9 @@ func (w *body) addTexts(b *source.Batch, column int) error {
 	for row := range b.Rows() {
 		kind, value := b.AnyValue(row, column)
 		if s.mark(row, kind); kind == source.Null {
+			if err := c.Null(row); err != nil {
+				return err
+			}
 			nulls++
 		} else {
 			if why := c.Check(kind, value); why != "" {

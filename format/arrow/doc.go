@@ -26,9 +26,9 @@
 //	json             Utf8, with the extension arrow.json
 //	all others       Utf8: the text that the database prints
 //
-// Package [culvert/format/parquet] lists the others, which it writes as text too. All columns are nullable. A value
-// never becomes another one: one that does not fit the type of its column ends the export with a
-// [culvert/format.ValueError], in the same cases as in Parquet.
+// Package [culvert/format/parquet] lists the others, which it writes as text too. A column is nullable unless it
+// is NOT NULL in the database. A value never becomes another one: one that does not fit the type of its column ends the
+// export with a [culvert/format.ValueError], in the same cases as in Parquet.
 //
 // # How a file is made
 //

@@ -102,7 +102,11 @@ func (f *flat) addSchema(of int, columns []typed.Column) {
 // addField adds the table of a column.
 func (f *flat) addField(of int, c *typed.Column) {
 	number, extension := typeOf(c)
-	fields := []field{ref(0), {1, 1, 1}, {2, 1, uint64(number)}, ref(3), ref(5)} // NULL is possible
+	nullable := uint64(1)
+	if c.NotNull {
+		nullable = 0
+	}
+	fields := []field{ref(0), {1, 1, nullable}, {2, 1, uint64(number)}, ref(3), ref(5)}
 	if extension != "" {
 		fields = append(fields, ref(6))
 	}

@@ -93,6 +93,9 @@ func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) (
 	for row := range b.Rows() {
 		kind, value := b.AnyValue(row, i)
 		if s.mark(row, kind); kind == source.Null {
+			if err := c.Null(row); err != nil {
+				return dst, err
+			}
 			nulls++
 			continue
 		}
@@ -102,7 +105,7 @@ func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) (
 		}
 	}
 	s.bounds.find(c, values)
-	s.page = appendLevels(s.page[:0], s.present, b.Rows(), nulls)
+	s.page = c.appendLevels(s.page[:0], s.present, b.Rows(), nulls)
 	if c.physical == boolean {
 		s.page = appendBooleans(s.page, values)
 	} else {
@@ -130,15 +133,18 @@ func (c *column) appendValue(
 }
 
 // setPresent sets which rows have a value, and returns how many have none.
-func (s *scratch) setPresent(b *source.Batch, column int) (nulls int) {
+func (s *scratch) setPresent(c *column, b *source.Batch, at int) (nulls int, err error) {
 	s.present = s.present[:0]
 	for row := range b.Rows() {
-		kind, _ := b.AnyValue(row, column)
+		kind, _ := b.AnyValue(row, at)
 		if s.mark(row, kind); kind == source.Null {
+			if err := c.Null(row); err != nil {
+				return nulls, err
+			}
 			nulls++
 		}
 	}
-	return nulls
+	return nulls, nil
 }
 
 // mark sets whether the next row has a value.

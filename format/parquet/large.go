@@ -81,9 +81,12 @@ func (p *largePage) appendChunk(dst []byte, header int) []byte {
 // make emits the page, compressed, in frames, and returns its size before that.
 func (p *largePage) make() (text int, err error) {
 	s, rows := p.s, p.b.Rows()
-	nulls := s.setPresent(p.b, p.column)
+	nulls, err := s.setPresent(p.c, p.b, p.column)
+	if err != nil {
+		return 0, err
+	}
 	p.nulls = uint32(nulls)
-	s.page = appendLevels(s.page[:0], s.present, rows, nulls)
+	s.page = p.c.appendLevels(s.page[:0], s.present, rows, nulls)
 	text = len(s.page)
 	if p.c.physical != byteArray {
 		return p.makeSmall(len(s.page))

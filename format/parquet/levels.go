@@ -6,8 +6,11 @@ import "encoding/binary"
 // repeats, or groups of eight values of so many bits each.
 
 // appendLevels appends the definition levels of a page, 1 for a value and 0 for NULL, with their size before them.
-// Present has a bit for each row.
-func appendLevels(dst, present []byte, rows, nulls int) []byte {
+// Present has a bit for each row. A column without NULL has no levels.
+func (c *column) appendLevels(dst, present []byte, rows, nulls int) []byte {
+	if c.NotNull {
+		return dst
+	}
 	size := len(dst)
 	dst = append(dst, 0, 0, 0, 0)
 	switch nulls {

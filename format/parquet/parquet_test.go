@@ -39,7 +39,7 @@ var allTypes = []string{
 // and pages without values.
 func TestRandom(t *testing.T) {
 	t.Parallel()
-	columns := columnsOf(t, append(allTypes, allTypes...)...)
+	columns := typedtest.Require(columnsOf(t, append(allTypes, allTypes...)...), 4)
 	small := Format{limits{groupText: 1 << 18, dictionary: 1 << 12, all: 1 << 16}}
 	for round, f := range []Format{
 		{}, small, {limits{groupBytes: 1}}, {limits{groupPages: 1, all: 1, indexes: 1 << 14}}, {limits{whole: 1}},
@@ -62,7 +62,7 @@ func randomBatches(r *rand.Rand, columns []source.Column) (batches []*source.Bat
 					repeats = 100
 				}
 				row[i] = typedtest.CellOf(c.Logical, r.IntN(repeats)) // of how many it is one
-				if nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0 {
+				if !c.NotNull && (nulls == 1 && r.IntN(9) == 0 || nulls == 2 && i%3 == 0) {
 					row[i] = null
 				}
 			}
@@ -109,6 +109,10 @@ func TestGroupLimit(t *testing.T) {
 }
 
 func TestRefusedColumns(t *testing.T) { typedtest.ExpectRefusedColumns(t, Format{}) }
+
+func TestRefusedNull(t *testing.T) {
+	typedtest.ExpectRefusedNull(t, Format{}, Format{limits{whole: 1}})
+}
 
 // TestUnfit refuses each value that its type does not have, by row and column, whether it is in a block or in pieces.
 func TestUnfit(t *testing.T) {

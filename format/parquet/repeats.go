@@ -46,6 +46,9 @@ func (e *encoder) findRepeats(b *source.Batch, column int, s *scratch) (bool, er
 	for row := range b.Rows() {
 		kind, text := b.AnyValue(row, column)
 		if s.mark(row, kind); kind == source.Null {
+			if err := c.Null(row); err != nil {
+				return false, err
+			}
 			continue
 		}
 		if len(text) > largestEntry {
@@ -75,7 +78,7 @@ func (s *scratch) appendIDs(dst []byte, b *source.Batch, c *column) []byte {
 	s.bounds.find(c, r.values)
 	dst = binary.AppendUvarint(append(dst, idsForm), uint64(nulls))
 	dst = s.bounds.append(dst)
-	s.page = appendLevels(s.page[:0], s.present, b.Rows(), nulls)
+	s.page = c.appendLevels(s.page[:0], s.present, b.Rows(), nulls)
 	dst = appendSized(dst, s.page)
 	dst = binary.AppendUvarint(dst, uint64(len(r.entries)))
 	dst = appendSized(dst, r.values)

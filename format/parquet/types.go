@@ -94,6 +94,7 @@ const (
 )
 
 const (
+	required = 0
 	optional = 1
 	micros   = 2 // in the union TimeUnit
 )
@@ -105,7 +106,11 @@ func (c *column) appendSchema(t *compact) {
 	if c.physical == fixed {
 		t.i32(2, c.Size)
 	}
-	t.i32(3, optional)
+	if c.NotNull {
+		t.i32(3, required)
+	} else {
+		t.i32(3, optional)
+	}
 	t.string(4, c.Name)
 	c.appendType(t)
 	t.end()

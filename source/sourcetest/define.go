@@ -52,6 +52,51 @@ func testDefine(t *testing.T, f *Fixture) {
 	expectUsable(t, src, table, 1)
 }
 
+// testNotNull asks which columns have no NULL: of a table, also one that is prepared and one that is selected from, and
+// of what nobody vouches for.
+func testNotNull(t *testing.T, f *Fixture) {
+	const table = "not_null_t"
+	f.create(t, table, "id", "bigint NOT NULL PRIMARY KEY", "title", f.Text, "count", "bigint NOT NULL")
+	f.insert(t, table, "1, NULL, 2")
+	f.Exec(t, "CREATE VIEW not_null_v AS SELECT a.id, b.count FROM not_null_t a LEFT JOIN not_null_t b ON b.id = 0")
+	t.Cleanup(func() { f.Exec(t, "DROP VIEW not_null_v") })
+	src := f.open(t)
+	as[source.Definer](t, src) // others know nothing of tables
+	f.expectNotNull(t, f.rows(t, src, "not_null_v"))
+	src = f.open(t)
+	f.expectNotNull(t, f.query(t, src, "SELECT id, count FROM not_null_t"))
+	src = f.open(t)
+	f.expectNotNull(t, f.rows(t, src, table), "id", "count")
+	src = f.open(t)
+	if err := source.Prepare(t.Context(), src, []string{table}); err != nil {
+		t.Fatal(err)
+	}
+	f.expectNotNull(t, f.rows(t, src, table), "id", "count")
+	src = f.open(t)
+	rows, err := as[source.Selector](t, src).Select(t.Context(), table, source.Selection{
+		Columns: []string{"title", "count"}, Where: "id = 1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeRows(t, rows)
+	f.expectNotNull(t, rows, "count")
+}
+
+// expectNotNull compares the columns that have no NULL.
+func (f *Fixture) expectNotNull(t *testing.T, rows source.Rows, want ...string) {
+	t.Helper()
+	var got []string
+	for _, c := range rows.Columns() {
+		if c.NotNull {
+			got = append(got, c.Name)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the columns %q are NOT NULL, want %q", got, want)
+	}
+}
+
 // testDefineRefused asks when there is no answer.
 func testDefineRefused(t *testing.T, f *Fixture) {
 	f.createMany(t, "define_many")
@@ -117,6 +162,6 @@ func expectColumns(t *testing.T, src source.Source, table string, d *source.Defi
 	if !slices.EqualFunc(columns, rows.Columns(), func(defined, read source.Column) bool {
 		return defined.Name == read.Name && defined.Type == read.Type
 	}) {
-		t.Errorf("the definition of %q has the columns %q, and its rows %q", table, columns, rows.Columns())
+		t.Errorf("the definition of %q has the columns %v, and its rows %v", table, columns, rows.Columns())
 	}
 }

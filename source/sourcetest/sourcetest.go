@@ -145,6 +145,7 @@ var parts = []struct {
 	{"FailingWhere", testFailingWhere, func(f *Fixture) bool { return f.FailingWhere != "" }},
 	{"Tables", testTables, nil},
 	{"Describe", testDescribe, nil},
+	{"NotNull", testNotNull, nil},
 	{"Define", testDefine, nil},
 	{"DefineRefused", testDefineRefused, nil},
 	{"DefineOpen", testDefineOpen, nil},

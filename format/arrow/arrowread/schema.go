@@ -29,15 +29,17 @@ const (
 
 // node is a part of the schema: a column, or what it consists of.
 type node struct {
-	name    string
-	layout  layout
-	size    int
-	count   int
-	noSign  bool // of integers
-	printer untyped.Printer
-	kind    string // what the file calls the type
-	nodes   []*node
-	dict    *encoding // if the values are indexes
+	name string
+	// nullable is what the file says, which readers of others do not depend on.
+	nullable bool
+	layout   layout
+	size     int
+	count    int
+	noSign   bool // of integers
+	printer  untyped.Printer
+	kind     string // what the file calls the type
+	nodes    []*node
+	dict     *encoding // if the values are indexes
 }
 
 // encoding says that the values of a node are in a dictionary.
@@ -102,7 +104,9 @@ func (f *file) buildSchema(t table) error {
 		c := column{node: field, path: quoted(field.name)}
 		logical, kind := c.describe()
 		f.columns = append(f.columns, c)
-		f.described = append(f.described, source.Column{Name: c.name, Type: kind, Logical: logical})
+		f.described = append(f.described, source.Column{
+			Name: c.name, Type: kind, Logical: logical, NotNull: !c.nullable,
+		})
 	}
 	if t.f.bad {
 		return errSchema
@@ -136,7 +140,7 @@ type builder struct{ nodes int }
 
 // field makes the node of a Field, and those below.
 func (b *builder) field(t table, path []string) (*node, error) {
-	n := &node{name: t.text(0)}
+	n := &node{name: t.text(0), nullable: t.u8(1) != 0}
 	b.nodes++
 	if b.nodes > mostColumns || len(path) >= deepestSchema || !utf8.ValidString(n.name) {
 		return nil, errSchema
@@ -168,7 +172,7 @@ func (b *builder) field(t table, path []string) (*node, error) {
 // encoded returns a node of indexes into a dictionary, which has the values of n.
 func (n *node) encoded(t table, path []string) (*node, error) {
 	index := &node{
-		name: n.name, layout: fixedLayout, size: 4, dict: &encoding{t.i64(0), n}, kind: "Dictionary of " + n.kind,
+		name: n.name, nullable: n.nullable, layout: fixedLayout, size: 4, dict: &encoding{t.i64(0), n}, kind: "Dictionary of " + n.kind,
 	}
 	if of, is := t.table(1); is {
 		index.size, index.noSign = of.i32(0, 0)/8, of.u8(1) == 0

@@ -68,8 +68,8 @@ func Expect(tb testing.TB, data []byte, columns []source.Column, batches ...*sou
 		tb.Fatalf("the schema has %d columns, want %d", schema.NumFields(), len(columns))
 	}
 	for i, c := range columns {
-		if name := schema.Field(i).Name; name != c.Name || !schema.Field(i).Nullable {
-			tb.Errorf("column %d has the name %q, want %q, with NULL", i, name, c.Name)
+		if name := schema.Field(i).Name; name != c.Name || schema.Field(i).Nullable == c.NotNull {
+			tb.Errorf("column %d is %v, want the name %q, NOT NULL: %v", i, schema.Field(i), c.Name, c.NotNull)
 		}
 		expectColumn(tb, records, i, c, batches)
 	}

@@ -14,6 +14,7 @@ import (
 type Column struct {
 	Name    string
 	Logical source.Type // of the values; the class is that of strings if they are written as text
+	NotNull bool        // the column has no NULL: it is one that must have values
 
 	// Size is the number of bytes of a value, or 0 if a value is as long as its text. Bytes are in the order of little
 	// endian, and a boolean is one of 0 or 1.
@@ -40,7 +41,7 @@ func Columns(of []source.Column) ([]Column, error) {
 			return nil, fmt.Errorf("the name of column %d is not valid UTF-8: %q", i+1, c.Name)
 		}
 		seen[c.Name] = true
-		columns[i] = Column{Name: c.Name, Logical: c.Logical}
+		columns[i] = Column{Name: c.Name, Logical: c.Logical, NotNull: c.NotNull}
 		columns[i].setSize()
 	}
 	return columns, nil
@@ -86,6 +87,15 @@ func (c *Column) setDecimal() {
 		return
 	}
 	c.Size = 16
+}
+
+// Null returns the error of a NULL in a row, unless the column may have it.
+func (c *Column) Null(row int) error {
+	if !c.NotNull {
+		return nil
+	}
+	return c.Unfit(row, "it is NULL, although the database says that its column is NOT NULL; "+
+		"a query may have it: export one that returns the table")
 }
 
 // Unfit returns the error of a value in a row, which counts from 0 in the batch.

@@ -89,7 +89,9 @@ func (f *file) buildSchema(elements []element) error {
 		}
 		logical, kind := c.describe()
 		f.columns = append(f.columns, c)
-		f.described = append(f.described, source.Column{Name: c.name, Type: kind, Logical: logical})
+		f.described = append(f.described, source.Column{
+			Name: c.name, Type: kind, Logical: logical, NotNull: n.repetition == required,
+		})
 	}
 	if len(b.rest) > 0 {
 		return errSchema

@@ -54,6 +54,9 @@ func Expect(tb testing.TB, data []byte, columns []source.Column, batches ...*sou
 		if leaves[i][0] != c.Name {
 			tb.Errorf("column %d has the name %q, want %q", i, leaves[i][0], c.Name)
 		}
+		if required := file.Schema().Fields()[i].Required(); required != c.NotNull {
+			tb.Errorf("column %q is required: %v, want %v", c.Name, required, c.NotNull)
+		}
 		expectColumn(tb, file, i, c, batches)
 	}
 	typedtest.ExpectRead(tb, parquetread.Format{}, data, columns, batches)

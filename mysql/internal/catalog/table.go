@@ -156,7 +156,6 @@ type Column struct {
 	source.Column
 	JSON      bool
 	Generated bool
-	NotNull   bool
 	Numbered  bool   // by AUTO_INCREMENT: NULL is the next number
 	Charset   string // of text; "" for other types
 }
@@ -201,14 +200,15 @@ func columnsOf(ctx context.Context, c *wire.Conn, t Table, checked map[string]bo
 	var columns []Column
 	for _, row := range found {
 		isJSON := checked[JSONCheck(row[0])]
-		columns = append(columns, Column{
+		one := Column{
 			Column:    Described(row[0], row[1], isJSON),
 			JSON:      isJSON,
 			Generated: row[2] == "1",
-			NotNull:   row[3] == "NO",
 			Numbered:  row[4] == "1",
 			Charset:   row[5],
-		})
+		}
+		one.NotNull = t.Base && row[3] == "NO"
+		columns = append(columns, one)
 	}
 	return columns, nil
 }

@@ -203,12 +203,14 @@ func (s *session) learnColumns(ctx context.Context, database string, names []str
 		if f := found[key]; f != nil {
 			row = row[3:]
 			isJSON := checks[key][catalog.JSONCheck(row[0])]
-			f.columns = append(f.columns, sqlsource.Column{
+			one := sqlsource.Column{
 				Column:    catalog.Described(row[0], row[1], isJSON),
 				JSON:      isJSON,
 				Generated: row[6] != "",
 				Charset:   row[8],
-			})
+			}
+			one.NotNull = f.Base && row[2] == "NO"
+			f.columns = append(f.columns, one)
 			f.make.columns = append(f.make.columns, row)
 		}
 	}

@@ -270,9 +270,9 @@ func (s *session) lookUpColumns(ctx context.Context, byOID map[string]*known, oi
 	for _, row := range found {
 		bases[string(row[0])] = string(row[1])
 	}
-	found, err = s.query(ctx, 5, `
+	found, err = s.query(ctx, 6, `
 SELECT a.attrelid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid,
-	`+madeOf("a.atttypid", "a.atttypmod")+`
+	`+madeOf("a.atttypid", "a.atttypmod")+`, `+refusesNull+`
 FROM pg_catalog.pg_attribute a WHERE a.attrelid = ANY ($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
 	AND a.attgenerated = ''
 ORDER BY a.attrelid, a.attnum`, oids)
@@ -288,7 +288,9 @@ ORDER BY a.attrelid, a.attnum`, oids)
 		if one == nil || err != nil {
 			return errAnswer
 		}
-		one.columns = append(one.columns, typed(string(row[1]), row[2], row[4]))
+		column := typed(string(row[1]), row[2], row[4])
+		column.NotNull = string(row[5]) == "t"
+		one.columns = append(one.columns, column)
 		one.types = append(one.types, uint32(oid))
 	}
 	for _, one := range byOID {

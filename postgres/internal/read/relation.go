@@ -156,10 +156,12 @@ func (s *session) knownRelations(ctx context.Context, name string) ([]string, er
 
 // columns returns the columns of a relation.
 func (s *session) columns(ctx context.Context, r *relation) ([]sqlsource.Column, error) {
-	found, err := s.query(ctx, 4, `
+	with, notNull := r.notNull()
+	found, err := s.query(ctx, 5, with+`
 SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), `+madeOf("a.atttypid", "a.atttypmod")+`,
-	a.attgenerated <> ''
-FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, r.oid)
+	a.attgenerated <> '', `+notNull+`
+FROM pg_catalog.pg_attribute a, LATERAL (SELECT a.attname) AS parent
+WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`, r.oid)
 	if err != nil {
 		return nil, s.failed(ctx, r.String(), err)
 	}
@@ -167,8 +169,31 @@ FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.
 	for i, row := range found {
 		columns[i].Column = typed(string(row[0]), row[1], row[2])
 		columns[i].Generated = string(row[3]) == "t"
+		columns[i].NotNull = string(row[4]) == "t"
 	}
 	return columns, nil
+}
+
+// refusesNull is true, as SQL, if the constraint of the column a of a table keeps NULL out of all its rows, which one
+// that is NOT VALID does not. A domain that is NOT NULL is not enough: a subquery without rows puts NULL into it.
+const refusesNull = `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint n
+	WHERE n.conrelid = a.attrelid AND n.contype = 'n' AND NOT n.convalidated AND a.attnum = ANY (n.conkey)))`
+
+// notNull returns, as SQL, whether the column a of the relation has no NULL, and what the statement begins with. Tables
+// that inherit may lack the constraint, and what is on other servers is only believed to keep to it.
+func (r *relation) notNull() (with, sql string) {
+	const others = " AND NOT EXISTS (SELECT FROM family f JOIN pg_catalog.pg_class k ON k.oid = f.oid"
+	switch {
+	case r.kind == "r" && r.plain:
+		return "", refusesNull
+	case r.kind == "p":
+		return withFamily, refusesNull + others + " WHERE k.relkind = 'f')"
+	case r.kind == "r":
+		return withFamily, "a.attnotnull" + others + ` JOIN LATERAL (
+			SELECT a.attrelid, a.attnum, a.attnotnull FROM pg_catalog.pg_attribute a WHERE a.attrelid = f.oid
+				AND a.attname = parent.attname) AS a ON true WHERE k.relkind = 'f' OR NOT ` + refusesNull + ")"
+	}
+	return "", "false"
 }
 
 // detaching is true if pg_inherits i is of a partition whose rows no longer come with its parent, such as after an

@@ -299,3 +299,42 @@ func TestRowSecurity(t *testing.T) {
 		t.Errorf("a table without permission: %v", err)
 	}
 }
+
+// TestNotNull finds the columns that have no NULL: not those whose constraint does not hold for all rows that are read.
+func TestNotNull(t *testing.T) {
+	db, _ := openNew(t, `
+		CREATE DOMAIN must AS int NOT NULL;
+		CREATE TABLE plain (id int PRIMARY KEY, n int NOT NULL, d must);
+		CREATE TABLE parent (id int NOT NULL, n int NOT NULL, free int);
+		CREATE TABLE child (own int NOT NULL) INHERITS (parent);
+		CREATE TABLE grandchild () INHERITS (child);
+		ALTER TABLE grandchild ALTER n DROP NOT NULL;
+		CREATE TABLE parted (id int NOT NULL, n int) PARTITION BY LIST (id);
+		CREATE TABLE one PARTITION OF parted FOR VALUES IN (1);
+		CREATE EXTENSION postgres_fdw;
+		CREATE SERVER elsewhere FOREIGN DATA WRAPPER postgres_fdw;
+		CREATE TABLE spread (id int NOT NULL) PARTITION BY LIST (id);
+		CREATE FOREIGN TABLE far PARTITION OF spread FOR VALUES IN (1) SERVER elsewhere;
+		CREATE VIEW seen AS SELECT * FROM plain`)
+	for table, want := range map[string][]string{
+		"plain": {"id", "n"}, "parent": {"id"}, "child": {"id", "own"}, "grandchild": {"id", "own"},
+		"parted": {"id"}, "one": {"id"}, "spread": nil, "seen": nil,
+	} {
+		rows, err := db.Table(t.Context(), table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range rows.Columns() {
+			if c.NotNull {
+				got = append(got, c.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the columns %q of %s are NOT NULL, want %q", got, table, want)
+		}
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

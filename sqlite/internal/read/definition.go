@@ -127,14 +127,16 @@ func read[T any](ctx context.Context, db *DB, sql string, args ...string) ([]T, 
 	return values, nil
 }
 
-// columnDefinitionsSQL describes the columns of a table. SQLite numbers the rows of a table in its rowid, of which an
-// INTEGER PRIMARY KEY is another name; any other primary key has an index.
+// isRowid is true, as SQL, if the column c of the table ?1 is its rowid, in which SQLite numbers the rows: an INTEGER
+// PRIMARY KEY. Any other primary key has an index.
+const isRowid = `(c.pk = 1 AND c.type = 'INTEGER' COLLATE NOCASE
+	AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'pk'))`
+
+// columnDefinitionsSQL describes the columns of a table.
 const columnDefinitionsSQL = `
 SELECT json_object('name', c.name, 'type', c.type, 'not_null', json(iif(c."notnull", 'true', 'false')),
 	'default', c.dflt_value, 'generated', CASE c.hidden WHEN 2 THEN 'virtual' WHEN 3 THEN 'stored' END,
-	'identity', iif(c.pk = 1 AND c.type = 'INTEGER' COLLATE NOCASE
-		AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'pk'),
-		'by default', NULL))
+	'identity', iif(` + isRowid + `, 'by default', NULL))
 FROM pragma_table_xinfo(?1, 'main') AS c WHERE c.hidden <> 1 ORDER BY c.cid`
 
 // constraintsSQL describes the keys of a table. A foreign key that names no columns refers to the primary key of its

@@ -77,9 +77,12 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 	if err != nil {
 		return nil, err
 	}
-	selected, err := db.scan(ctx, &scan{
-		db: db, columns: columnsOf(stmt), from: from, chosen: s, inRange: inRange,
-	}, stmt, table)
+	columns := columnsOf(stmt)
+	err = db.refuseNull(ctx, table, columns)
+	var selected *rows
+	if err == nil {
+		selected, err = db.scan(ctx, &scan{db: db, columns: columns, from: from, chosen: s, inRange: inRange}, stmt, table)
+	}
 	if err != nil {
 		finish(stmt)
 		return nil, err
@@ -92,6 +95,20 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 		selected.table, selected.limit = table, s.Limit
 	}
 	return selected, nil
+}
+
+// refuseNull sets which columns of a table have no NULL. A primary key may have it, unless it is the rowid, or the table
+// is STRICT or WITHOUT ROWID, of which SQLite says that the column is NOT NULL.
+func (db *DB) refuseNull(ctx context.Context, table string, columns []source.Column) error {
+	if o := db.catalog.tables[lower(table)]; o.isView || o.isVirtual {
+		return nil
+	}
+	names, err := db.texts(ctx, `SELECT c.name FROM pragma_table_xinfo(?1, 'main') AS c
+		WHERE c.hidden = 0 AND (c."notnull" OR `+isRowid+")", table)
+	for i := range columns {
+		columns[i].NotNull = slices.Contains(names, columns[i].Name)
+	}
+	return err
 }
 
 // scan returns the rows of a scan, or of its statement if it is none of an ordinary table.

@@ -61,7 +61,7 @@ func TestSelectNames(t *testing.T) {
 	}
 	defer closing(t, rows)
 	if got := rows.Columns(); got[0].Name != "twice" || got[1].Name != "Id" || got[1].Type != "INTEGER" {
-		t.Errorf("columns are %q", got)
+		t.Errorf("columns are %+v", got)
 	}
 	var b source.Batch
 	if err := rows.Next(&b); err != nil {
@@ -143,5 +143,34 @@ func TestSize(t *testing.T) {
 		if _, err := rows.(source.Sized).Size(); err == nil {
 			t.Errorf("%s %+v: Size of rows that are closed", test.table, test.s)
 		}
+	}
+}
+
+// TestNotNull finds the columns that have no NULL. Most primary keys of SQLite may have it.
+func TestNotNull(t *testing.T) {
+	db := openNew(t,
+		"CREATE TABLE number (id INTEGER PRIMARY KEY, n INT NOT NULL, twice AS (n * 2) NOT NULL)",
+		"CREATE TABLE falling (id INTEGER PRIMARY KEY DESC)",
+		"CREATE TABLE named (id TEXT PRIMARY KEY)",
+		"CREATE TABLE strict (id TEXT PRIMARY KEY, n INT) STRICT",
+		"CREATE TABLE alone (a TEXT, b TEXT, PRIMARY KEY (a, b)) WITHOUT ROWID",
+		"CREATE VIEW seen AS SELECT * FROM number")
+	for table, want := range map[string][]string{
+		"number": {"id", "n"}, "falling": nil, "named": nil, "strict": {"id"}, "alone": {"a", "b"}, "seen": nil,
+	} {
+		rows, err := db.Table(t.Context(), table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range rows.Columns() {
+			if c.NotNull {
+				got = append(got, c.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the columns %q of %s are NOT NULL, want %q", got, table, want)
+		}
+		closing(t, rows)
 	}
 }

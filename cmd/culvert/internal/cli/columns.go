@@ -69,7 +69,11 @@ func (c *columnsInspection) write(b *strings.Builder, line func(label, format st
 	}
 	line("columns", "%d", len(c.Schema))
 	for _, one := range c.Schema {
-		fmt.Fprintf(b, "    %s: %s, as %s\n", ui.Name(one.Name), ui.Line(one.Type), one.Logical)
+		required := ""
+		if one.NotNull {
+			required = ", required"
+		}
+		fmt.Fprintf(b, "    %s: %s, as %s%s\n", ui.Name(one.Name), ui.Line(one.Type), one.Logical, required)
 	}
 }
 

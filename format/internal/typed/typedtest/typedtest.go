@@ -147,6 +147,30 @@ func ExpectRefusedColumns(tb testing.TB, f format.Format) {
 	}
 }
 
+// Require makes each nth column NOT NULL.
+func Require(columns []source.Column, n int) []source.Column {
+	for i := n - 1; i < len(columns); i += n {
+		columns[i].NotNull = true
+	}
+	return columns
+}
+
+// ExpectRefusedNull expects that a NULL is refused by its row in a column that has none.
+func ExpectRefusedNull(tb testing.TB, formats ...format.Format) {
+	tb.Helper()
+	for _, logical := range []string{"bool", "int32", "string", "decimal(20,2)"} {
+		columns := Require(Columns(tb, "string", logical), 2)
+		value := CellOf(columns[1].Logical, 1)
+		b := Batch([]Cell{{}, value}, []Cell{{}, value}, []Cell{{}, {}})
+		for _, f := range formats {
+			unfit, err := Unfit(tb, f, columns, b)
+			if unfit == nil || unfit.Row != 3 || unfit.Column != columns[1].Name {
+				tb.Errorf("%s: error %v, want one about row 3", logical, err)
+			}
+		}
+	}
+}
+
 // failing fails after n bytes.
 type failing struct{ n int }
 
@@ -192,6 +216,11 @@ func ExpectRead(
 	file, err := f.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		tb.Fatal(err)
+	}
+	for i, c := range file.Columns() {
+		if c.NotNull != columns[i].NotNull {
+			tb.Errorf("column %q is read as NOT NULL: %v, want %v", c.Name, c.NotNull, columns[i].NotNull)
+		}
 	}
 	all := make([]format.Field, len(columns))
 	var got source.Batch
