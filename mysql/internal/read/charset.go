@@ -1,9 +1,11 @@
 package read
 
 import (
+	"bytes"
 	"context"
 	"database/sql/driver"
 	"fmt"
+	"slices"
 	"strings"
 
 	"culvert/internal/sqlsource"
@@ -15,18 +17,23 @@ import (
 // The server converts texts to UTF-8, and writes "?" or U+FFFD for what has no equal there, without a warning. Some
 // character sets also have two codes for one character, of which only one comes back. So each row of a table has
 // another value, which says whether its texts survive the way there and back. For queries, see query_charset.go.
+//
+// MariaDB keeps halves of surrogate pairs, and sends each as three bytes that are not UTF-8. Only utf16 takes none.
 
-// unicode are the character sets that hold what UTF-8 holds, and those of values that are not converted.
+// sameText are the character sets of texts that the server sends as they are, but for halves of surrogate pairs, which
+// the rows look for, and those of values that are not converted.
+var sameText = map[string]bool{"": true, "binary": true, "utf8": true, "utf8mb3": true, "utf8mb4": true}
+
+// unicode are the character sets that may have halves of surrogate pairs.
 var unicode = map[string]bool{
-	"": true, "binary": true, "utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true,
-	"utf16le": true, "utf32": true,
+	"utf8": true, "utf8mb3": true, "utf8mb4": true, "ucs2": true, "utf16": true, "utf16le": true, "utf32": true,
 }
 
 // survives reports whether every text of a character set comes back from UTF-8. It asks the server, since that has the
 // tables: by all characters that a character set of one byte has. Others may have any.
 func (s *session) survives(ctx context.Context, charset string) (bool, error) {
-	if unicode[charset] {
-		return true, nil
+	if sameText[charset] || unicode[charset] {
+		return sameText[charset], nil
 	}
 	if known, asked := s.converted[charset]; asked {
 		return known, nil
@@ -56,30 +63,34 @@ func (s *session) survives(ctx context.Context, charset string) (bool, error) {
 
 // changes returns the condition that a text of a character set does not come back from UTF-8.
 func changes(text, charset string) string {
-	back := "CONVERT(CONVERT(" + text + " USING utf8mb4) USING " + charset + ")"
+	sent := "CONVERT(" + text + " USING utf8mb4)"
+	if unicode[charset] {
+		sent = "CONVERT(" + sent + " USING utf16)"
+	}
+	back := "CONVERT(" + sent + " USING " + charset + ")"
 	return "CONVERT(" + text + " USING binary) <> CONVERT(" + back + " USING binary)"
 }
 
 // checkSQL returns the expression of the value that says which column, counted from 1, does not survive. It is NULL if
 // all do, and "" if that is always so. It also returns the columns as SQL, with the bytes of those that may not
 // survive.
-func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (check, asBytes string, err error) {
+func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (check string, asBytes []string, err error) {
 	cases := ""
-	list := make([]string, len(columns))
+	asBytes = make([]string, len(columns))
 	for i, c := range columns {
 		survives, err := s.survives(ctx, c.Charset)
 		if err != nil {
-			return "", "", s.Explain(ctx, "asking for the character set of column "+c.Name, err)
+			return "", nil, s.Explain(ctx, "asking for the character set of column "+c.Name, err)
 		}
-		if list[i] = catalog.Quote(c.Name); !survives {
-			list[i] = bytesOf(c.Name)
+		if asBytes[i] = catalog.Quote(c.Name); !survives {
+			asBytes[i] = bytesOf(c.Name)
 			cases += fmt.Sprintf(" WHEN %s THEN %d", changes(catalog.Quote(c.Name), c.Charset), i+1)
 		}
 	}
-	if cases == "" {
-		return "", "", nil
+	if cases != "" {
+		check = "CASE" + cases + " END"
 	}
-	return "CASE" + cases + " END", strings.Join(list, ", "), nil
+	return check, asBytes, nil
 }
 
 // bytesOf returns the bytes of a text as SQL, under the name of its column.
@@ -97,9 +108,48 @@ func (r *rows) checkRow() error {
 	case !fails || at < 1 || int(at) > len(r.columns):
 		return wire.ErrAnswer
 	}
-	c := r.checked[at-1]
+	return r.lost(int(at) - 1)
+}
+
+// checkHalves returns an error if a text of the row that was read last has half a surrogate pair.
+func (r *rows) checkHalves() error {
+	for i, value := range r.values[:len(r.columns)] {
+		isText := r.decoders[i].IsText() || r.decoders[i] == catalog.JSON
+		if text, ok := value.([]byte); ok && isText && hasHalf(text) {
+			return r.lost(i)
+		}
+	}
+	return nil
+}
+
+// hasHalf reports whether a text has half a surrogate pair, U+D800 to U+DFFF, as the server sends it.
+func hasHalf(text []byte) bool {
+	const lead, firstOfHalves = 0xED, 0xA0
+	for {
+		at := bytes.IndexByte(text, lead)
+		if at < 0 || at+1 == len(text) {
+			return false
+		}
+		if text = text[at+1:]; text[0] >= firstOfHalves {
+			return true
+		}
+	}
+}
+
+// lost returns the error of a column of the row that was read last.
+func (r *rows) lost(column int) error {
+	row := r.received + 1
+	if r.known == nil {
+		name := r.columns[column].Name
+		lost := lostText(name, "utf8mb4")
+		lost.Row, lost.Condition = row, changes("CONVERT("+catalog.Quote(name)+" USING utf8mb4)", "utf8mb4")
+		return lost
+	}
+	c := r.known[column]
 	lost := lostText(c.Name, c.Charset)
-	lost.Row, lost.Query = r.received+1, r.asBytes
+	asBytes := slices.Clone(r.asBytes)
+	asBytes[column] = bytesOf(c.Name)
+	lost.Row, lost.Query = row, sqlsource.Select(strings.Join(asBytes, ", "), r.table.SQL(), r.table.Selection)
 	return lost
 }
 

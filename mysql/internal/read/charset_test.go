@@ -110,6 +110,48 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
+// TestHalves reads halves of surrogate pairs, which MariaDB keeps where UTF-8 has none: they are errors that find their
+// rows, in tables, views, JSON and queries, and their bytes can be read.
+func TestHalves(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	for name, half := range map[string]string{
+		"ucs2": "_ucs2 x'D800'", "utf32": "_utf32 x'0000DFFF'", "utf8mb3": "_utf8mb3 x'EDA080'",
+		"utf8mb4": "_utf8mb4 x'ED9FBFEDB080'", "json": "_utf8mb4 x'225BEDAFBF5D22'",
+	} {
+		charset, check := name, ""
+		if name == "json" {
+			charset, check = "utf8mb4", " CHECK (JSON_VALID(c))"
+		}
+		database.Exec(t, "CREATE TABLE "+name+" (id int PRIMARY KEY, c text CHARACTER SET "+charset+check+");"+
+			"INSERT INTO "+name+` VALUES (1, '"a"'), (2, '"한"'), (4, '"힣"');`+
+			"CREATE VIEW v"+name+" AS SELECT * FROM "+name)
+		expectRows(t, table(t, openAgain(t, database.URL()), name), 3)
+		database.Exec(t, "SET check_constraint_checks = OFF; INSERT INTO "+name+" VALUES (3, "+half+")")
+		for _, from := range []string{name, "v" + name, ""} {
+			db := openAgain(t, database.URL())
+			var rows source.Rows
+			if from == "" {
+				rows = query(t, db, "SELECT * FROM "+name+" ORDER BY id")
+			} else {
+				rows = table(t, db, from)
+			}
+			_, err := drain(rows)
+			text, is := errors.AsType[*source.TextError](err)
+			if !is || text.Column != "c" || text.Row != 3 {
+				t.Errorf("%s: %v", name, err)
+				continue
+			}
+			found := database.Query(t, "SELECT id FROM "+name+" WHERE "+text.Condition)
+			if len(found) != 1 || found[0][0] != "3" {
+				t.Errorf("%s: the condition finds %v", name, found)
+			}
+			if text.Query != "" {
+				expectRows(t, query(t, db, text.Query), 4)
+			}
+		}
+	}
+}
+
 // latin1 returns the bytes whose values the characters are.
 func latin1(text string) string {
 	var b []byte

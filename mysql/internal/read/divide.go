@@ -235,7 +235,8 @@ func (d *division) rangeRows(s *session, condition string) *rows {
 	of := d.template
 	one := &rows{
 		session: s, ctx: of.ctx, name: of.name, counted: true, own: true, sql: of.sql,
-		columns: of.columns, checked: of.checked, asBytes: of.asBytes, decoders: slices.Clone(of.decoders),
+		columns: of.columns, known: of.known, table: of.table, checks: of.checks, asBytes: of.asBytes,
+		decoders: slices.Clone(of.decoders),
 	}
 	switch {
 	case condition == "":

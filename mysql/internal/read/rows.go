@@ -30,8 +30,10 @@ type rows struct {
 	statement driver.Stmt
 	result    driver.Rows
 	columns   []source.Column
-	checked   []sqlsource.Column // the same, if a last value of each row says which of them does not survive
-	asBytes   string             // the query that reads the bytes of such texts
+	known     []sqlsource.Column // the same, of a table
+	table     table              // which it is
+	checks    bool               // a last value of each row says which of the texts does not survive
+	asBytes   []string           // the columns as SQL, with the bytes of those that may not survive
 	doubtful  []bool             // the columns of a query that have a text with a mark
 	decoders  []catalog.Decoder
 	values    []driver.Value
@@ -92,7 +94,11 @@ func (r *rows) execute() (err error) {
 		r.decoders = make([]catalog.Decoder, len(names))
 		r.doubtful = make([]bool, len(names))
 	}
-	if expected := len(r.columns) + min(1, len(r.checked)); len(names) != expected {
+	expected := len(r.columns)
+	if r.checks {
+		expected++
+	}
+	if len(names) != expected {
 		return r.fail(wire.ErrAnswer)
 	}
 	for i := range r.columns {
@@ -169,10 +175,13 @@ func (r *rows) fill(b *source.Batch) error {
 		if err := r.next(); err != nil {
 			return err
 		}
-		if r.checked != nil {
+		if r.checks {
 			if err := r.checkRow(); err != nil {
 				return err
 			}
+		}
+		if err := r.checkHalves(); err != nil {
+			return err
 		}
 		r.noteMarks()
 		for i, value := range r.values[:len(r.columns)] {

@@ -65,8 +65,8 @@ func (db *DB) read(ctx context.Context, t table, columns []sqlsource.Column, inR
 	}
 	if check != "" {
 		list += ", " + check
-		r.checked, r.asBytes = columns, sqlsource.Select(asBytes, t.SQL(), t.Selection)
 	}
+	r.known, r.table, r.checks, r.asBytes = columns, t, check != "", asBytes
 	sql := sqlsource.Select(list, t.SQL(), t.Selection)
 	switch {
 	case inRange == "":
