@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"culvert/internal/lazyregexp"
@@ -14,27 +15,64 @@ var ranges = map[string]string{
 	"tsrange": "timestamp without time zone", "tstzrange": "timestamp with time zone",
 }
 
-// The characters that separate the values of arrays, and those of ranges and of their lists.
+// The characters that separate the values of arrays, those of ranges and of their lists, and those of composite types.
 const (
 	ofArrays = "{},"
 	ofRanges = "{}[](),"
+	ofFields = ","
 )
 
 // container returns the grammar of an array, a range or a list of ranges of PostgreSQL: that of its values. It is nil
 // for other types, and if the values have none.
 func container(name string) Grammar {
 	if element, is := strings.CutSuffix(name, "[]"); is {
-		if element == "bytea" {
-			hexadecimal := matching(`the column takes binary data as \x and hexadecimal digits`, octets)
-			return valuesOf(hexadecimal.or(""), ofArrays)
-		}
-		return valuesOf(Postgres(element), ofArrays)
+		return Array(Part(element))
 	}
 	bounds, is := ranges[strings.Replace(name, "multirange", "range", 1)]
 	if !is {
 		return nil
 	}
-	return valuesOf(Postgres(bounds), ofRanges)
+	return Range(Postgres(bounds))
+}
+
+// Part returns the grammar of the values of a type of PostgreSQL that are parts of others, as in an array.
+func Part(name string) Grammar {
+	if name == "bytea" {
+		return matching(`the column takes binary data as \x and hexadecimal digits`, octets).or("")
+	}
+	return Postgres(name)
+}
+
+// Array returns the grammar of arrays of PostgreSQL from that of their values. It is nil if that is nil.
+func Array(g Grammar) Grammar { return valuesOf(g, ofArrays) }
+
+// Range returns the grammar of ranges of PostgreSQL, and of lists of them, from that of their bounds.
+func Range(g Grammar) Grammar { return valuesOf(g, ofRanges) }
+
+// Composite returns the grammar of a composite type of PostgreSQL from those of its fields. It is nil if they all are.
+func Composite(fields []Grammar) Grammar {
+	if !slices.ContainsFunc(fields, func(g Grammar) bool { return g != nil }) {
+		return nil
+	}
+	return func(kind source.Kind, text []byte) string {
+		text = bytes.TrimSpace(text)
+		if kind == source.Bytes || len(text) < len("()") {
+			return ""
+		}
+		text = text[1 : len(text)-1]
+		var value []byte
+		for _, g := range fields {
+			var quoted bool
+			value, text, quoted = nextValue(value[:0], text, ofFields)
+			if g == nil || !quoted && len(value) == 0 { // which is NULL
+				continue
+			}
+			if reason := g(source.Text, value); reason != "" {
+				return reason
+			}
+		}
+		return ""
+	}
 }
 
 // octets are hexadecimal digits, or characters that stand for themselves.
@@ -76,18 +114,18 @@ func nextValue(dst, text []byte, separators string) (value, rest []byte, quoted 
 		case c == '\\' && i+1 < len(text):
 			i++
 			dst, quoted = append(dst, text[i]), true
-		case c == '"' && within && separators == ofRanges && i+1 < len(text) && text[i+1] == '"':
+		case c == '"' && within && separators != ofArrays && i+1 < len(text) && text[i+1] == '"':
 			i++
 			dst = append(dst, '"')
 		case c == '"':
 			within, quoted = !within, true
 		case !within && strings.IndexByte(separators, c) >= 0:
-			return trimmed(dst, quoted), text[i+1:], quoted
+			return trimmed(dst, quoted || separators == ofFields), text[i+1:], quoted
 		default:
 			dst = append(dst, c)
 		}
 	}
-	return trimmed(dst, quoted), nil, quoted
+	return trimmed(dst, quoted || separators == ofFields), nil, quoted
 }
 
 // trimmed returns a value without the white space around it, which PostgreSQL passes over unless it is quoted.

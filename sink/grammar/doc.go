@@ -13,9 +13,11 @@
 //     intervals as PostgreSQL prints them, and of ISO 8601, with no smaller units than the column has
 //   - amounts of money as lc_monetary = C prints them, or as numbers
 //   - text that is not longer than the column, since databases cut off white space at its end; bytes that are not
-//     shorter than a BINARY
+//     shorter than a BINARY. A CHAR(n) has no spaces at the end: MySQL drops them, and PostgreSQL fills up texts with
+//     them. So text that ends in spaces is refused there, except for what has n characters in PostgreSQL, as it prints
+//     them, and for what comes from another char(n) of a database, where such spaces mean nothing
 //   - values of an ENUM or a SET as their list has them, and in its order
-//   - arrays and ranges of all these
+//   - arrays, ranges, domains and composite types of all these
 //
 // Types that are not listed here are left to the database. They print what they read in another form, if any, but do
 // not complete it, like UUIDs and JSON.

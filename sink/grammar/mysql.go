@@ -47,7 +47,9 @@ func MySQL(name string) Grammar {
 	case "time":
 		const digits = 3
 		return moment{clock: true, hours: digits, places: first(modifiers, 0)}.grammar()
-	case "char", "varchar":
+	case "char":
+		return trimmedText(first(modifiers, 0))
+	case "varchar":
 		return text(first(modifiers, 0))
 	case "binary":
 		return exactly(first(modifiers, 1))

@@ -31,6 +31,9 @@ func Narrow(g Grammar, to source.Dialect, name string, from sink.Origin) Grammar
 	if same && strings.EqualFold(name, from.Type) && name != moneyType && !dropsSign(to, name) {
 		return nil
 	}
+	if wanted.family == filledUp && given.family == filledUp {
+		g = g.withoutPadding()
+	}
 	guaranteed := guarantees[wanted.family][given.family]
 	if from.Dialect == source.SQLite || guaranteed == nil || !guaranteed(given, wanted) {
 		return g
@@ -69,6 +72,7 @@ const (
 	clockTime
 	dayAndTime
 	characters
+	filledUp    // characters, after which spaces mean nothing
 	dynamic     // what SQLite stores as INTEGER or REAL, and other text as it is
 	dynamicReal // the same, but always as REAL
 )
@@ -98,7 +102,8 @@ var guarantees = map[kindOfType]map[kindOfType]func(given, wanted class) bool{
 	day:        {day: always},
 	dayAndTime: {day: always, dayAndTime: hasPlaces},
 	clockTime:  {clockTime: hasPlaces},
-	characters: {characters: func(given, wanted class) bool { return given.size <= wanted.size }},
+	characters: {characters: isShorter, filledUp: isShorter},
+	filledUp:   {filledUp: isShorter},
 	dynamic: {
 		integer:       func(given, _ class) bool { return given.signed || given.size <= digitsOfDouble },
 		decimalNumber: func(given, _ class) bool { return given.size <= digitsOfDouble },
@@ -115,6 +120,8 @@ var guarantees = map[kindOfType]map[kindOfType]func(given, wanted class) bool{
 const digitsOfDouble, digitsOfSingle = 15, 6
 
 func always(_, _ class) bool { return true }
+
+func isShorter(given, wanted class) bool { return given.size <= wanted.size }
 
 func hasPlaces(given, wanted class) bool { return given.places <= wanted.places }
 
@@ -197,12 +204,14 @@ func classOfPostgres(base string, modifiers []int) class {
 		return class{family: clockTime, places: first(modifiers, placesOfTime)}
 	case "timestamp without time zone", "timestamp with time zone": // which is printed in UTC
 		return class{family: dayAndTime, places: first(modifiers, placesOfTime)}
-	case "character varying", "character":
+	case "character varying":
 		if len(modifiers) > 0 {
 			return class{family: characters, size: modifiers[0]}
 		}
+	case "character":
+		return class{family: filledUp, size: first(modifiers, 1)}
 	case "uuid":
-		return class{family: characters, size: 36}
+		return class{family: filledUp, size: 36}
 	}
 	return class{}
 }
@@ -232,7 +241,9 @@ func classOfMySQL(base string, modifiers []int) class {
 		return class{family: clockTime, places: first(modifiers, 0)}
 	case base == "datetime", base == "timestamp":
 		return class{family: dayAndTime, places: first(modifiers, 0)}
-	case base == "char", base == "varchar":
+	case base == "char":
+		return class{family: filledUp, size: first(modifiers, 0)}
+	case base == "varchar":
 		return class{family: characters, size: first(modifiers, 0)}
 	}
 	return class{}

@@ -75,10 +75,12 @@ func Postgres(name string) Grammar {
 		m := moment{date: true, clock: true, offset: zoned, places: first(modifiers, placesOfTime)}
 		m.years, m.era = yearsOfMoment, true
 		return m.grammar().or(infinite...)
-	case "character varying", "character":
+	case "character varying":
 		if len(modifiers) > 0 {
 			return text(modifiers[0])
 		}
+	case "character":
+		return filledText(first(modifiers, 1))
 	case "name":
 		return bytesOf(maxNameSize)
 	case `"char"`:

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -16,6 +17,36 @@ func text(most int) Grammar {
 		return ""
 	}
 }
+
+// trimmedText is the grammar of CHAR(n) of MySQL, whose values have no spaces at their end: the server drops them.
+func trimmedText(most int) Grammar {
+	takes := text(most)
+	return func(kind source.Kind, value []byte) string {
+		if kind != source.Bytes && bytes.HasSuffix(value, space) {
+			return "the column has no spaces at the end of a text"
+		}
+		return takes(kind, value)
+	}
+}
+
+// filledText is the grammar of character(n) of PostgreSQL, which fills up texts with spaces: one that ends in others comes
+// from a column in which they mean something.
+func filledText(most int) Grammar {
+	takes := trimmedText(most)
+	return func(kind source.Kind, value []byte) string {
+		if kind != source.Bytes && len(value) >= most && utf8.RuneCount(value) == most {
+			return ""
+		}
+		return takes(kind, value)
+	}
+}
+
+// withoutPadding is a grammar that does not see the spaces at the end of a value.
+func (g Grammar) withoutPadding() Grammar {
+	return func(kind source.Kind, value []byte) string { return g(kind, bytes.TrimRight(value, " ")) }
+}
+
+var space = []byte(" ")
 
 // bytesOf is the grammar of text of so many bytes.
 func bytesOf(most int) Grammar {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"culvert/sink"
 	"culvert/sink/grammar"
@@ -35,7 +36,7 @@ var printers = map[source.Dialect]map[string]printer{
 		"time without time zone":         clocks(6, "24:00:00"),
 		"time(2) without time zone":      clocks(2, "24:00:00"),
 		"time with time zone":            clocks(6, "10:00:00+05:30"),
-		"character varying(3)":           words(3), "character(8)": words(8), "text": words(50),
+		"character varying(3)":           words(3), "character(8)": padded(8), "text": words(50),
 		"uuid":     func(*rand.Rand) (source.Kind, string) { return source.Text, strings.Repeat("a", 36) },
 		"interval": func(*rand.Rand) (source.Kind, string) { return source.Text, "1 day 10:00:00.5" },
 		"money":    func(*rand.Rand) (source.Kind, string) { return source.Text, "$1,000.50" },
@@ -51,7 +52,7 @@ var printers = map[source.Dialect]map[string]printer{
 		"timestamp(3)": moments(3, "", "0000-00-00 00:00:00.000"),
 		"time":         clocks(0, "838:59:59", "-01:00:00", "100:00:00", "24:00:01", "24:00:00"),
 		"time(6)":      clocks(6, "-00:00:00.000001", "838:59:59.000000"),
-		"char(3)":      words(3), "varchar(8)": words(8), "text": words(50),
+		"char(3)":      unpadded(3), "varchar(8)": words(8), "text": words(50),
 	},
 	source.SQLite: {"INTEGER": words(5), "DATE": words(9), "REAL": words(3)},
 }
@@ -79,6 +80,9 @@ func Guarantees(t *testing.T, to source.Dialect, types []string, grammarOf func(
 				for range 300 {
 					kind, value := printed(r)
 					want, got := whole(kind, []byte(value)), ""
+					if from == "character(8)" && strings.HasPrefix(name, "char") && !strings.Contains(name, "varying") {
+						want = whole(kind, []byte(strings.TrimRight(value, " "))) // the spaces are no part of it
+					}
 					if narrow != nil {
 						got = narrow(kind, []byte(value))
 					}
@@ -188,5 +192,20 @@ func words(most int) printer {
 			b.WriteString([]string{"a", "é", "😀", " ", "7", "-"}[r.IntN(6)])
 		}
 		return source.Text, b.String()
+	}
+}
+
+// padded prints texts with spaces up to some characters, and unpadded without spaces at their end.
+func padded(most int) printer {
+	return func(r *rand.Rand) (source.Kind, string) {
+		kind, value := words(most)(r)
+		return kind, value + strings.Repeat(" ", most-utf8.RuneCountInString(value))
+	}
+}
+
+func unpadded(most int) printer {
+	return func(r *rand.Rand) (source.Kind, string) {
+		kind, value := words(most)(r)
+		return kind, strings.TrimRight(value, " ")
 	}
 }

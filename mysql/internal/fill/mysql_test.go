@@ -94,6 +94,10 @@ var changes = []sinktest.Change{
 	{Type: "datetime", Kind: source.Text, Value: "2026-01-01 10:00:00.5"},
 	{Type: "time", Kind: source.Text, Value: "101112"},
 	{Type: "varchar(3)", Kind: source.Text, Value: "abc "},
+	{Type: "char(5)", Kind: source.Text, Value: "abc "},
+	{Type: "char(5)", Kind: source.Text, Value: "abc  "},
+	{Type: "char(5)", Kind: source.Text, Value: " "},
+	{Type: "char(5) character set ucs2", Kind: source.Text, Value: "ü "},
 }
 
 // TestGuarantees tests what is left to check if the type of the source is known.

@@ -45,12 +45,13 @@ func (s *session) gatherOf(ctx context.Context, targets []*target, ledger *sink.
 		oids[i], tables[i] = t.oid, t.sql
 	}
 	numbers := []string{sqltext.Array(oids)}
-	answers, err := s.queries(ctx, question{columnsSQL, 7, numbers}, question{emptySQL, 1, numbers},
-		question{keyedSQL, 1, numbers})
+	questions := columnsOf(oids)
+	of := len(questions)
+	answers, err := s.queries(ctx, append(questions, question{emptySQL, 1, numbers}, question{keyedSQL, 1, numbers})...)
 	if err != nil {
 		return s.failed(ctx, "reading the columns of tables", err)
 	}
-	f := &facts{columns: columnsIn(answers[0]), empty: firstOf(answers[1]), keyed: firstOf(answers[2])}
+	f := &facts{columns: columnsIn(answers), empty: firstOf(answers[of]), keyed: firstOf(answers[of+1])}
 	if ledger != nil {
 		f.ledger = ledger
 		if f.parts, err = s.loadedOf(ctx, ledger, tables); err != nil {

@@ -50,7 +50,10 @@ func newFit(p *plan) fit {
 		converts := p.Converts(c.Name)
 		one.zeros = converts && (c.Type == "date" || strings.HasPrefix(c.Type, "timestamp"))
 		if !converts {
-			one.grammar = grammar.Narrow(grammar.Postgres(c.Type), source.PostgreSQL, c.Type, from)
+			one.grammar = p.target.grammars[c.Name]
+			if one.grammar == nil {
+				one.grammar = grammar.Narrow(grammar.Postgres(c.Type), source.PostgreSQL, c.Type, from)
+			}
 		}
 		isTyped := from.Dialect != "" && from.Dialect != source.SQLite
 		if !isTyped {

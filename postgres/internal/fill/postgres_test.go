@@ -21,6 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSink(t *testing.T) {
 	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, types)
 	sinktest.Run(t, sinktest.Fixture{
 		Open: func(t *testing.T) sink.Sink { return open(t, db.ConnString()) },
 		Source: func(t *testing.T) source.Source {
@@ -40,6 +41,11 @@ func TestSink(t *testing.T) {
 	})
 }
 
+// types are made before the tables of the suite.
+const types = `CREATE DOMAIN price AS numeric(6,2); CREATE DOMAIN prices AS price[];
+	CREATE TYPE pair AS (name text, price price); CREATE TYPE nested AS (one pair, more pair[], word varchar(3));
+	CREATE TYPE floats AS RANGE (subtype = real)`
+
 // changes are values that PostgreSQL reads as others, or not at all times as the same.
 var changes = []sinktest.Change{
 	{Type: "date", Kind: source.Text, Value: "today"},
@@ -58,6 +64,8 @@ var changes = []sinktest.Change{
 	{Type: "numeric(6,-2)", Kind: source.Number, Value: "1250"},
 	{Type: "real", Kind: source.Number, Value: "0.1234567890123"},
 	{Type: "char(3)", Kind: source.Text, Value: "abc  "},
+	{Type: "char(5)", Kind: source.Text, Value: "abc "},
+	{Type: "char(5)", Kind: source.Text, Value: " "},
 	{Type: "varchar(3)", Kind: source.Text, Value: "abc "},
 	{Type: "boolean", Kind: source.Text, Value: "tr"},
 	{Type: "inet", Kind: source.Text, Value: "10/8"},
@@ -74,6 +82,15 @@ var changes = []sinktest.Change{
 	{Type: "daterange", Kind: source.Text, Value: "[2026-01-31,tomorrow)"},
 	{Type: "tstzrange[]", Kind: source.Text, Value: `{"[\"2026-01-31 10:00:00+00\",now]"}`},
 	{Type: "numrange", Kind: source.Text, Value: "(,007]"},
+	{Type: "price[]", Kind: source.Text, Value: "{1.5,1.005}"},
+	{Type: "prices", Kind: source.Text, Value: "{{1.5},{1.005}}"},
+	{Type: "prices[]", Kind: source.Text, Value: `{"{1.005}"}`},
+	{Type: "pair", Kind: source.Text, Value: `(7,"1.005")`},
+	{Type: "pair", Kind: source.Text, Value: `("a ""b"", (c\\)",1.005)`},
+	{Type: "pair[]", Kind: source.Text, Value: `{NULL,"(,1.5)","(a,1.005)"}`},
+	{Type: "nested", Kind: source.Text, Value: `("(a,1.5)","{""(a,1.5)"",""(,1.005)""}",)`},
+	{Type: "nested", Kind: source.Text, Value: `(,,"abc ")`},
+	{Type: "floats", Kind: source.Text, Value: "[1.5,16777217)"},
 }
 
 // TestGuarantees tests what is left to check if the type of the source is known.
@@ -120,6 +137,10 @@ var values = []sourcetest.Value{
 	{Type: "bit(3)", SQL: "B'101'"},
 	{Type: "point", SQL: "'(0.1,-2)'"},
 	{Type: "xml", SQL: "'<a/>text'::xml"},
+	{Type: "price[]", SQL: "'{1.5,NULL,NaN}'"},
+	{Type: "pair[]", SQL: `'{"(\"a b\",1.5)",NULL,"(,-0.25)"}'`},
+	{Type: "nested", SQL: `ROW(ROW(' (a ', 1)::pair, '{NULL,"(,2)"}', 'ab ')::nested`},
+	{Type: "floats", SQL: "'[-0,1e+20)'"},
 }
 
 // open opens a database.

@@ -13,6 +13,7 @@ import (
 
 	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
+	"culvert/sink/grammar"
 	"culvert/source"
 )
 
@@ -29,8 +30,9 @@ type target struct {
 	copied string // the name of the table that COPY fills, without a schema, as the server says it in errors
 	rows   string // about how many it has
 
-	all       []sink.TableColumn // all its columns
-	sequences map[string]string  // of columns: see sequenceSQL
+	all       []sink.TableColumn         // all its columns
+	sequences map[string]string          // of columns: see sequenceSQL
+	grammars  map[string]grammar.Grammar // of columns of types that are made of others
 }
 
 // name is the name for errors.
@@ -227,7 +229,8 @@ SELECT c.oid, n.nspname, c.relname, a.attname, CASE WHEN t.typtype = 'd' THEN (
 		FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
 	SELECT pg_catalog.format_type(type, modifier) FROM base ORDER BY depth DESC LIMIT 1)
 	ELSE pg_catalog.format_type(a.atttypid, a.atttypmod) END, a.attgenerated <> '',
-	CASE WHEN (a.atthasdef OR a.attidentity <> '') AND a.atttypid IN (20, 21, 23, 1700) THEN ` + sequenceSQL + ` END
+	CASE WHEN (a.atthasdef OR a.attidentity <> '') AND a.atttypid IN (20, 21, 23, 1700) THEN ` + sequenceSQL + ` END,
+	a.atttypid
 FROM unnest($1::oid[]) AS wanted JOIN pg_catalog.pg_class c ON c.oid = wanted
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -238,13 +241,20 @@ ORDER BY c.oid, a.attnum`
 type tableColumns struct {
 	sql       string
 	all       []sink.TableColumn
-	sequences map[string]string // by column
+	sequences map[string]string          // by column
+	grammars  map[string]grammar.Grammar // by column, of types that are made of others
 }
 
-// columnsIn returns the columns of tables by their numbers, of rows of columnsSQL.
-func columnsIn(rows [][][]byte) map[string]*tableColumns {
-	found := map[string]*tableColumns{}
-	for _, row := range rows {
+// columnsOf asks for the columns of tables by their numbers.
+func columnsOf(tables []string) []question {
+	numbers := []string{sqltext.Array(tables)}
+	return []question{{columnsSQL, 8, numbers}, {typesSQL, 4, numbers}}
+}
+
+// columnsIn returns the columns of tables by their numbers, of the answers to columnsOf.
+func columnsIn(answers [][][][]byte) map[string]*tableColumns {
+	found, types := map[string]*tableColumns{}, madeOfIn(answers[1])
+	for _, row := range answers[0] {
 		one := found[string(row[0])]
 		if one == nil {
 			one = &tableColumns{sql: quote(string(row[1])) + "." + quote(string(row[2]))}
@@ -259,6 +269,12 @@ func columnsIn(rows [][][]byte) map[string]*tableColumns {
 				}
 				one.sequences[c.Name] = string(row[6])
 			}
+			if g := types.ofColumn(string(row[7])); g != nil {
+				if one.grammars == nil {
+					one.grammars = map[string]grammar.Grammar{}
+				}
+				one.grammars[c.Name] = g
+			}
 		}
 	}
 	return found
@@ -271,16 +287,16 @@ func (s *session) check(ctx context.Context, t *target) error {
 		found = s.facts.columns[t.oid]
 	}
 	if found == nil {
-		rows, err := s.query(ctx, 7, columnsSQL, sqltext.Array([]string{t.oid}))
+		answers, err := s.queries(ctx, columnsOf([]string{t.oid})...)
 		if err != nil {
 			return s.failed(ctx, "reading the columns of table "+t.sql, err)
 		}
-		found = columnsIn(rows)[t.oid]
+		found = columnsIn(answers)[t.oid]
 	}
 	if found == nil || found.sql != t.sql {
 		return fmt.Errorf("postgres: table %s was replaced in this moment; begin again", t.sql)
 	}
-	t.all, t.sequences = found.all, found.sequences
+	t.all, t.sequences, t.grammars = found.all, found.sequences, found.grammars
 	return nil
 }
 

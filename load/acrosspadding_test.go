@@ -1,0 +1,57 @@
+package load_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"culvert/load"
+	"culvert/sink"
+)
+
+// TestAcrossPadding copies texts to columns of CHAR(n). Spaces at their end are padding if they come from CHAR(n), and
+// are refused if they come from another type, which keeps them. A type that is not known has the same rules.
+func TestAcrossPadding(t *testing.T) {
+	sides := map[string]func(*testing.T) side{"PostgreSQL": postgresSide, "MariaDB": mariaDBSide}
+	for from, open := range sides {
+		s := open(t)
+		try(t, s, "CREATE TABLE c (k int, a char(5))", "CREATE TABLE v (k int, a varchar(5))",
+			"CREATE TABLE s (k int, a varchar(5))", "INSERT INTO c VALUES (1, 'ü'), (2, ''), (3, ' b'), (4, 'abcde')",
+			"INSERT INTO v SELECT * FROM c", "INSERT INTO s VALUES (1, 'ü'), (2, 'ü ')")
+		src := s.open()
+		for to, open := range sides {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				s := open(t)
+				for i, test := range []struct {
+					from, size string
+					refused    bool
+				}{
+					{"c", "5", false},
+					{"c", "8", false},
+					{"v", "5", false},
+					{"v", "8", false},
+					{"s", "5", true},
+					{"s", "8", true},
+				} {
+					table := fmt.Sprintf("t%d", i)
+					try(t, s, "CREATE TABLE "+table+" (k int, a char("+test.size+"))")
+					_, err := new(load.Plan).Copy(t.Context(), s.dst, src, test.from, table)
+					refused, is := errors.AsType[*sink.RowError](err)
+					if is != test.refused || is && (refused.Row != 2 || refused.Column != "a") || err != nil && !is {
+						t.Errorf("%v: %v", test, err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// try runs statements in a database.
+func try(t *testing.T, s side, statements ...string) {
+	t.Helper()
+	for _, sql := range statements {
+		if err := s.try(sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
