@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"sort"
 
@@ -120,5 +121,9 @@ func (w *worker) locate(err error) error {
 		}
 		break
 	}
-	return &fs.PathError{Op: "load", Path: w.file, Err: &at}
+	located := &fs.PathError{Op: "load", Path: w.file, Err: &at}
+	if errors.Is(err, sink.ErrLocked) {
+		return fmt.Errorf("%w: %w", sink.ErrLocked, located)
+	}
+	return located
 }
