@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -158,7 +159,12 @@ func compare(
 			}
 		}
 		if !w.Flags.JSON {
-			console.Error(fmt.Sprintf("table %q of the database: %s", t.Name, command.Plain(err)))
+			is := fmt.Sprintf("table %q", t.Name)
+			what, begins := strings.CutPrefix(command.AboutTable(t.Name, command.Plain(err)), is)
+			if !begins {
+				what = ": " + what
+			}
+			console.Error(is + " of the database" + what)
 		}
 	})
 	return db.Explain(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/jobfile"
 	"culvert/source"
 )
@@ -146,7 +147,7 @@ func (e *request) leftOut(omitted []string) []string {
 // tableNames returns the tables of which rows are exported, with those that the schema has beside the others.
 func (e *request) tableNames(ctx context.Context, src source.Source) ([]string, error) {
 	names, err := e.meantNames(ctx, src)
-	if s := e.plan.Schema; s != nil && len(s.Staged) > 0 && (err == nil || errors.Is(err, errNoTables)) {
+	if s := e.plan.Schema; s != nil && len(s.Staged) > 0 && (err == nil || errors.Is(err, database.ErrNoTables)) {
 		for _, one := range s.Staged {
 			names = append(names, one.Table)
 		}

@@ -240,7 +240,7 @@ func aboutTable(table, file, text string) string {
 	if strings.Contains(text, table+`"`) || file != "" && strings.Contains(text, file) {
 		return text
 	}
-	return fmt.Sprintf("table %q: %s", table, text)
+	return command.AboutTable(table, text)
 }
 
 // tell reports what has become of each table, and says how many are complete.
@@ -312,19 +312,17 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 // listTables returns the tables that are exported. A whole database need not have any.
 func (e *request) listTables(ctx context.Context, src source.Source) ([]string, error) {
 	names, err := e.tableNames(ctx, src)
-	if errors.Is(err, errNoTables) && e.plan.FinishSchema != nil {
+	if errors.Is(err, database.ErrNoTables) && e.plan.FinishSchema != nil {
 		if _, _, finishErr := e.plan.FinishSchema(ctx); finishErr != nil {
 			return nil, finishErr
 		}
 		e.plan.FinishSchema = nil // there are no rows beside which it could be read
 	}
-	if errors.Is(err, errNoTables) && e.plan.Schema != nil && len(e.plan.Schema.Statements) > 0 {
+	if errors.Is(err, database.ErrNoTables) && e.plan.Schema != nil && len(e.plan.Schema.Statements) > 0 {
 		return nil, nil
 	}
 	return names, err
 }
-
-var errNoTables = errors.New("there are no tables to export")
 
 // tableNames returns the tables that are named, or those that the database has.
 func (o *options) tableNames(ctx context.Context, src source.Source, names []string) ([]string, error) {
@@ -349,12 +347,7 @@ func (o *options) tableNames(ctx context.Context, src source.Source, names []str
 		}
 	}
 	if len(all) == 0 {
-		err := errNoTables
-		if d, describing := source.Describe(ctx, src); describing == nil && d.Database != "" {
-			err = command.WithHint(err, fmt.Sprintf("this is the database %q; another one has to be named in SOURCE, "+
-				"or in the environment", d.Database))
-		}
-		return nil, err
+		return nil, database.NoTables(ctx, src, "export")
 	}
 	return all, nil
 }

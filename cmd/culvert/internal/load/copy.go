@@ -263,7 +263,7 @@ func (c *copying) list(ctx context.Context) error {
 		}
 	}
 	if len(names) == 0 && c.schema == nil {
-		return errors.New("there are no tables to copy")
+		return database.NoTables(ctx, c.src, "copy")
 	}
 	for _, name := range names {
 		to, err := c.nameOf(ctx, name)

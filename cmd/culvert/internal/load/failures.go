@@ -1,11 +1,9 @@
 package load
 
 import (
-	"fmt"
 	"strings"
 
 	"culvert/cmd/culvert/internal/command"
-	"culvert/internal/lazyregexp"
 )
 
 // failure is why a table of several has failed.
@@ -40,23 +38,7 @@ func reportFailures(a *command.App, failures []failure) {
 	}
 }
 
-var (
-	mentioned = lazyregexp.New(`\btable (\S+)`)
-	quotes    = strings.NewReplacer(`"`, "", "`", "")
-)
-
 // aboutTable says which table an error is about, unless its text begins with that.
 func aboutTable(table, text string) string {
-	text = strings.TrimPrefix(text, "load "+table+": ") // as if the table were a file
-	name := quotes.Replace(table)
-	beginning, rest, _ := strings.Cut(text, ": ")
-	if strings.HasPrefix(rest, "table ") { // after a file
-		beginning, _, _ = strings.Cut(rest, ": ")
-	}
-	if found := mentioned.FindStringSubmatch(beginning); found != nil {
-		if is := quotes.Replace(strings.TrimRight(found[1], ",;")); is == name || strings.HasSuffix(is, "."+name) {
-			return text
-		}
-	}
-	return fmt.Sprintf("table %q: %s", table, text)
+	return command.AboutTable(table, strings.TrimPrefix(text, "load "+table+": ")) // as if the table were a file
 }

@@ -19,6 +19,8 @@ func TestAboutTable(t *testing.T) {
 		{"t", "counting the rows of table `d`.`t`: denied", "counting the rows of table `d`.`t`: denied"},
 		{"t", `table "other": the table is not empty`, `table "t": table "other": the table is not empty`},
 		{"t", `a.db: table "t": the table exists`, `a.db: table "t": the table exists`},
+		{"public.t", `table "t" has no columns`, `table "public.t" has no columns`},
+		{"public.t", `table "t": no columns`, `table "public.t": no columns`},
 		{"t", `lost: making table "t": denied`, `table "t": lost: making table "t": denied`},
 		{"t", `a.db: lost: table "t"`, `table "t": a.db: lost: table "t"`},
 	} {
