@@ -27,6 +27,8 @@ func (s *site) write(name string, text []byte) error {
 
 var (
 	fence = regexp.MustCompile("(?ms)^ *```.*?^ *```")
+	cells = regexp.MustCompile(`(?m)^\|.*\|$`)
+	span  = regexp.MustCompile("`[^`]+`")
 	link  = regexp.MustCompile(`(!?)\[([^\]]*)\]\(([^)\s]+)\)`)
 )
 
@@ -46,7 +48,8 @@ func (s *site) copyPage(name string) error {
 	}
 	at := 0
 	for _, code := range append(fence.FindAllStringIndex(text, -1), []int{len(text), len(text)}) {
-		out.WriteString(link.ReplaceAllStringFunc(text[at:code[0]], func(whole string) string {
+		prose := cells.ReplaceAllStringFunc(text[at:code[0]], plainPipes)
+		out.WriteString(link.ReplaceAllStringFunc(prose, func(whole string) string {
 			parts := link.FindStringSubmatch(whole)
 			kept, err := s.keeps(name, parts[3])
 			if err != nil {
@@ -64,6 +67,11 @@ func (s *site) copyPage(name string) error {
 		return failure
 	}
 	return s.write(name, []byte(out.String()))
+}
+
+// plainPipes has the code in a line of a table as MkDocs shows it, which needs no backslash before a pipe there.
+func plainPipes(line string) string {
+	return span.ReplaceAllStringFunc(line, func(code string) string { return strings.ReplaceAll(code, `\|`, "|") })
 }
 
 // keeps reports whether the target of a link is on the site, and takes along a file that is not a page.

@@ -47,6 +47,19 @@ See also: culvert help taps, pour, sinks
 	}
 }
 
+// TestPipes copies a table, whose pipes in code GitHub wants with a backslash, and MkDocs without.
+func TestPipes(t *testing.T) {
+	dir := t.TempDir()
+	s := &site{dir: dir, source: fstest.MapFS{"a.md": {Data: []byte("| `a \\| b` | c \\| d |\n`e \\| f`\n")}}}
+	if err := s.copyPage("a.md"); err != nil {
+		t.Fatal(err)
+	}
+	const want = "| `a | b` | c \\| d |\n`e \\| f`\n"
+	if got := read(t, filepath.Join(dir, "a.md")); got != want {
+		t.Errorf("the page is\n%s", got)
+	}
+}
+
 // TestLinks copies a page: links to pages and pictures of the site stay, others become text.
 func TestLinks(t *testing.T) {
 	dir := t.TempDir()
