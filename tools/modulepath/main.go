@@ -1,6 +1,8 @@
 // Command modulepath gives the module another path, as whoever publishes it needs one that the go command can fetch:
 //
-//	go -C tools run ./modulepath example.org/culvert
+//	go -C tools run ./modulepath example.org/culvert ['Jane Doe <jane@example.org>']
+//
+// The second argument becomes the maintainer of the packages of a release.
 //
 // It rewrites the path in every file of the repository: imports, go.mod of all modules, documentation, tests and
 // settings. Other text that happens to begin like the path stays, such as the contexts of keys and signatures, whose
@@ -11,6 +13,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net/mail"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,10 +29,19 @@ func main() {
 }
 
 func run(args []string) error {
-	if len(args) != 1 || !regexp.MustCompile(`^[a-z0-9][\w.~-]*(/[\w.~-]+)*$`).MatchString(args[0]) {
-		return errors.New("usage: modulepath PATH, such as example.org/culvert")
+	if n := len(args); n != 1 && n != 2 || !regexp.MustCompile(`^[a-z0-9][\w.~-]*(/[\w.~-]+)*$`).MatchString(args[0]) {
+		return errors.New("usage: modulepath PATH [MAINTAINER], such as example.org/culvert 'Jane Doe <jane@example.org>'")
 	}
 	const root = ".."
+	if len(args) == 2 {
+		if _, err := mail.ParseAddress(args[1]); err != nil {
+			return fmt.Errorf("the maintainer is not of the form 'Jane Doe <jane@example.org>': %w", err)
+		}
+		file := filepath.Join(root, "tools", "release", "files", "maintainer")
+		if err := os.WriteFile(file, []byte(args[1]+"\n"), 0o644); err != nil {
+			return err
+		}
+	}
 	module, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return err

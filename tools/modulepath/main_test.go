@@ -26,7 +26,8 @@ func TestModule(t *testing.T) {
 	if text, err := exec.Command("git", "clone", "-q", "../..", clone).CombinedOutput(); err != nil {
 		t.Fatalf("git clone: %v\n%s", err, text)
 	}
-	run(".", "./dev", "module", path)
+	run(".", "./dev", "module", path, "Jane Doe <jane@example.org>")
+	run(".", "grep", "-qx", "Jane Doe <jane@example.org>", "tools/release/files/maintainer")
 	run(".", "sh", "-c", `! git grep -n '"culvert/[a-z]' -- '*.go' | grep -v '"culvert/v1 '`)
 	run(".", "go", "build", "./...")
 	run(".", "go", "vet", ".", "./internal/testkit/...", "./fileservice/...")
@@ -38,5 +39,6 @@ func TestModule(t *testing.T) {
 	}
 	// And back, as another publisher would.
 	run(".", "./dev", "module", "culvert")
+	run(".", "git", "checkout", "-q", "tools/release/files/maintainer")
 	run(".", "git", "diff", "--exit-code")
 }

@@ -89,6 +89,9 @@ func (r *release) imageConfig(p program, image v1.Image) *v1.ConfigFile {
 			"org.opencontainers.image.licenses": "Apache-2.0",
 		},
 	}
+	if page := r.homepage(); page != "" {
+		config.Config.Labels["org.opencontainers.image.source"] = page
+	}
 	return config
 }
 

@@ -17,6 +17,7 @@ type release struct {
 	source  string    // a clean clone
 	dir     string    // of the files that are published
 	stage   string    // of the files that go into each archive and package, besides the program
+	module  string    // its path
 	version string    // of the module: v1.2.3, or a pseudo-version if the commit has no tag
 	date    time.Time // of the commit
 }
@@ -95,7 +96,7 @@ func (r *release) identify(program string) error {
 	if err != nil {
 		return err
 	}
-	r.version = info.Main.Version
+	r.module, r.version = info.Main.Path, info.Main.Version
 	for _, setting := range info.Settings {
 		switch {
 		case setting.Key == "vcs.time":

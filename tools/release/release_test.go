@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -102,6 +104,24 @@ culvert help files
 	}
 }
 
+// TestApkVersion checks that a package for Alpine has a version that apk accepts, and that versions keep their order.
+func TestApkVersion(t *testing.T) {
+	for version, want := range map[string]string{
+		"v0.0.0-20261129090704-09e470f2c02e":        "0.0.0_pre20261129090704",
+		"v1.2.4-0.20261129090704-09e470f2c02e":      "1.2.4_pre20261129090704",
+		"v1.2.3-rc.1.0.20261129090704-09e470f2c02e": "1.2.3_pre20261129090704",
+		"v1.2.3-rc.1":         "1.2.3_rc1",
+		"v1.2.3-beta":         "1.2.3_beta",
+		"v1.2.3-next.4+x":     "1.2.3_pre",
+		"v1.2.3+incompatible": "1.2.3",
+		"v1.2.3":              "1.2.3",
+	} {
+		if got := apkVersion(version); got != want {
+			t.Errorf("%s is %s, want %s", version, got, want)
+		}
+	}
+}
+
 // TestRelease makes a release twice, from clones in different directories, the second time with nothing compiled. It
 // compares the bytes, and installs what comes out.
 func TestRelease(t *testing.T) {
@@ -127,6 +147,7 @@ func TestRelease(t *testing.T) {
 	t.Run("sums", func(t *testing.T) { checkSums(t, dist, key) })
 	t.Run("packages", func(t *testing.T) { checkPackages(t, dist) })
 	t.Run("installed", func(t *testing.T) { checkInstalled(t, dist) })
+	t.Run("rpm", func(t *testing.T) { checkRPM(t, dist) })
 }
 
 func checkSums(t *testing.T, dist, key string) {
@@ -151,64 +172,6 @@ func one(t *testing.T, dir, pattern string) string {
 		t.Fatalf("%s matches %v, %v", pattern, found, err)
 	}
 	return found[0]
-}
-
-// checkPackages looks into the files that are not installed here.
-func checkPackages(t *testing.T, dist string) {
-	for name, list := range map[string]string{
-		"rpm":    output(t, "", "rpm", "-qlp", "--nosignature", one(t, dist, "*.rpm")),
-		"apk":    output(t, "", "tar", "-tzf", one(t, dist, "*.apk")),
-		"tar.gz": output(t, "", "tar", "-tzf", one(t, dist, "*.tar.gz")),
-	} {
-		for _, want := range []string{"culvert", "culvert-wal-copy.1.gz", "_culvert", "README.md"} {
-			if !strings.Contains(list, want) {
-				t.Errorf("the %s has no %s:\n%s", name, want, list)
-			}
-		}
-	}
-	output(t, "", "rpm", "-K", "--nosignature", one(t, dist, "*.rpm"))
-	layout := t.TempDir()
-	output(t, layout, "tar", "-xf", one(t, dist, "*_oci.tar"))
-	if err := checkLayout(layout); err != nil {
-		t.Error(err)
-	}
-}
-
-// checkInstalled installs the deb in a directory that has nothing else, and does there what a new user does.
-func checkInstalled(t *testing.T, dist string) {
-	if os.Getuid() != 0 {
-		t.Skip("skipped: only root installs packages, and only root has another root")
-	}
-	root := t.TempDir()
-	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "tmp", "root"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	dpkg := []string{"--root=" + root, "--force-script-chrootless", "--log=/dev/null"}
-	output(t, "", "dpkg", append(dpkg, "-i", one(t, dist, "*.deb"))...)
-	culvert := func(args ...string) string {
-		t.Helper()
-		return output(t, "", "chroot", append([]string{root, "/usr/bin/culvert"}, args...)...)
-	}
-	t.Setenv("HOME", "/root")
-	t.Setenv("TMPDIR", "/tmp")
-	t.Setenv("XDG_CONFIG_HOME", "")
-	if got := culvert("--version"); !regexp.MustCompile(`^culvert v\S+ \(commit [0-9a-f]{12} of 20`).MatchString(got) {
-		t.Errorf("the version is %s", got)
-	}
-	if got := culvert("demo", "--rows", "1000", "--json"); !strings.Contains(got, `"stage":"compare"`) {
-		t.Errorf("the demo says %s", got)
-	}
-	t.Run("manual", func(t *testing.T) { checkManual(t, root) })
-	t.Run("units", func(t *testing.T) { checkUnits(t, root) })
-	output(t, "", "dpkg", append(dpkg, "-r", "culvert")...)
-	if left, _ := filepath.Glob(filepath.Join(root, "usr/*/*culvert*")); left != nil {
-		t.Errorf("dpkg -r has left %v", left)
-	}
 }
 
 // checkManual compares what man shows of each page with what culvert help says: the same words, on 80 columns.

@@ -1,8 +1,15 @@
 #!/bin/sh
-# Stops what runs before its program goes, but not before it is replaced: then deb says upgrade, and rpm 1.
+# Before the program goes, and not before another version replaces it, stops what runs and removes the links by which
+# systemd starts it. dpkg says remove then, and rpm 0.
 case ${1:-} in
-upgrade | 1) exit 0 ;;
+remove | 0) ;;
+*) exit 0 ;;
 esac
-[ -d /run/systemd/system ] || exit 0
-systemctl disable --now culvert-serve.service culvert-worker.service || :
-systemctl stop 'culvert-job@*' || :
+command -v systemctl >/dev/null || exit 0
+root=${DPKG_ROOT:-}
+for link in "$root"/etc/systemd/system/*.wants/culvert-*; do
+	[ ! -L "$link" ] || systemctl --root="$root/" disable "${link##*/}" || :
+done
+if [ -z "$root" ] && [ -d /run/systemd/system ]; then
+	systemctl stop culvert-serve.service culvert-worker.service 'culvert-job@*' || :
+fi
