@@ -50,9 +50,10 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // Without a sum, as in manifests of version 1, only the number of rows is compared. Values that were masked are masked
 // again, with the MaskKey. What JSON Lines do not keep, the white space of JSON, is not compared either.
 //
-// In a database of the same system, the text of the values is compared. In another one, it is the values themselves, as
-// the columns of the export have them: see the canonical sum in package manifest. The values of types that have no such
-// text, such as intervals and arrays, are compared as they are printed. Manifests of version 2 have only the text.
+// In a database of the same system, the text of the values is compared. In another one, and if some were masked, it is
+// the values themselves, as the columns of the export have them: see the canonical sum in package manifest. The values
+// of types that have no such text, such as intervals and arrays, are compared as they are printed. Manifests of version
+// 2 have only the text.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(
@@ -87,7 +88,7 @@ func (d *Directory) Compare(
 		if plan.Masks, err = d.masksOf(t); err != nil {
 			return err
 		}
-		if across && t.Canonical != "" {
+		if (across || len(t.Masks) > 0) && t.Canonical != "" {
 			plan.exported = exportedColumns(t)
 		}
 		err := plan.compare(ctx, src, cmp.Or(name, d.Manifest.NameIn(system, t)), t)

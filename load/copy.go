@@ -69,7 +69,7 @@ func (p *Plan) copy(
 		return Stats{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	j.across = p.isAcross(e.dst, j)
+	j.across = p.isAcross(e.dst, j, j.masker != nil)
 	if err := ready(all, j); err != nil {
 		return Stats{}, err
 	}

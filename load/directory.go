@@ -157,7 +157,8 @@ func (p *Plan) jobsOf(dst sink.Sink, from *export.Directory, tables map[string]s
 		j.missing = err
 		jobs = append(jobs, j)
 		if j.columns != nil {
-			jobs[len(jobs)-1].across = p.isAcross(dst, &j.job) || p.ReadBack && j.columnar && systemOf(dst) != ""
+			jobs[len(jobs)-1].across = p.isAcross(dst, &j.job, len(table.Masks) > 0) ||
+				p.ReadBack && j.columnar && systemOf(dst) != ""
 			columns = append(columns, j.columns.names...)
 		}
 	}

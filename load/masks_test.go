@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"culvert/export"
 	"culvert/internal/testkit"
 	"culvert/load"
+	"culvert/manifest"
 	"culvert/mask"
 	"culvert/mysql"
 	"culvert/postgres"
@@ -36,19 +38,11 @@ func TestCopyMasks(t *testing.T) {
 			5000) i;
 		CREATE TABLE orders (id int PRIMARY KEY, person bigint, mail varchar(60) REFERENCES people (email));
 		INSERT INTO orders SELECT id, id, email FROM people`)
-	masks := &mask.Policy{Key: testKey(t), Tables: map[string]mask.Rules{"people": {}, "orders": {}}}
-	for name, text := range map[string]string{
+	masks := maskRules(t, map[string]string{
 		"people.id": "hash", "people.email": "email", "people.name": "name", "people.born": "year",
 		"people.gone":   "fixed x",
 		"orders.person": "hash", "orders.mail": "email",
-	} {
-		rule, err := mask.ParseRule(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, column, _ := strings.Cut(name, ".")
-		masks.Tables[table][column] = rule
-	}
+	})
 	to, toPostgres := newPostgres(t, "")
 	maria := testkit.MariaDB(t).NewDatabase(t)
 	toMaria, err := mysql.OpenSink(t.Context(), maria.URL())
@@ -143,4 +137,88 @@ func TestCopyMasksInErrors(t *testing.T) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
+}
+
+// TestMaskedNumbers copies and loads numbers that no database has printed, into a table of the same system and of each
+// other one, which read them back: the values are equal, also those of types that only their affinity tells.
+func TestMaskedNumbers(t *testing.T) {
+	for name, test := range map[string]struct {
+		open  func(*testing.T) side
+		types []string
+	}{
+		"postgres": {postgresSide, []string{"numeric", "numeric(20,3)", "float8", "bigint"}},
+		"mariadb":  {mariaDBSide, []string{"decimal(20,3)", "double", "bigint"}},
+		"sqlite":   {sqliteSide, []string{"NUMERIC", "DECIMAL(20,3)", "MONEY", "REAL", "INTEGER", ""}},
+	} {
+		for _, rule := range []string{"round 10", "noise 10%"} {
+			t.Run(name+"/"+rule, func(t *testing.T) {
+				was := test.open(t)
+				columns, masks := "id int PRIMARY KEY", map[string]string{}
+				for i, typ := range test.types {
+					columns += fmt.Sprintf(", c%d %s", i, typ)
+					masks[fmt.Sprintf("t.c%d", i)] = rule
+				}
+				statements := []string{"CREATE TABLE t (" + columns + ")"}
+				for i, value := range []string{"12", "12.5", "-0.5", "7.25", "9864820000000000", "-12345.625", "1e16"} {
+					statements = append(statements, fmt.Sprintf("INSERT INTO t VALUES (%d%s)", i,
+						strings.Repeat(", "+value, len(test.types))))
+				}
+				for _, sql := range statements {
+					if err := was.try(sql); err != nil {
+						t.Fatal(sql, err)
+					}
+				}
+				expectMaskedNumbers(t, was, test.open(t), test.open(t), maskRules(t, masks))
+			})
+		}
+	}
+}
+
+// expectMaskedNumbers copies the table t of a database, and loads an export of it.
+func expectMaskedNumbers(t *testing.T, was, copied, loaded side, masks *mask.Policy) {
+	t.Helper()
+	src := was.open()
+	plan := load.Plan{Create: true, ReadBack: true, Masks: masks}
+	if _, err := plan.Copy(t.Context(), copied.dst, src, "t", "t"); err != nil {
+		t.Errorf("a copy: %v", err)
+	}
+	from := newBackupOf(t, src, export.Plan{Masks: masks}, 0, "t").Directory
+	from.MaskKey = masks.Key
+	plan = load.Plan{Create: true, ReadBack: true}
+	if _, err := plan.Directory(t.Context(), loaded.dst, from, nil); err != nil {
+		t.Errorf("a load: %v", err)
+	}
+	expectEqual := func(src source.Source) {
+		t.Helper()
+		err := from.Compare(t.Context(), src, 1, nil, nil, func(_ *manifest.Table, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	expectEqual(was.open())
+	if masks.Of("t")["c0"].String() == "number round 10" { // what was rounded is rounded to itself
+		expectEqual(loaded.open())
+	}
+}
+
+// maskRules returns rules for columns, by table.column.
+func maskRules(t *testing.T, rules map[string]string) *mask.Policy {
+	t.Helper()
+	masks := &mask.Policy{Key: testKey(t), Tables: map[string]mask.Rules{}}
+	for name, text := range rules {
+		rule, err := mask.ParseRule(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, column, _ := strings.Cut(name, ".")
+		if masks.Tables[table] == nil {
+			masks.Tables[table] = mask.Rules{}
+		}
+		masks.Tables[table][column] = rule
+	}
+	return masks
 }

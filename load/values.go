@@ -50,10 +50,10 @@ func (p *preparer) valuesOf(b *block) Sum {
 }
 
 // isAcross reports whether rows are read back by their values: if the sink is of another system than the source, or has
-// other types, and it is known what the values are.
-func (p *Plan) isAcross(dst sink.Sink, j *job) bool {
+// other types, or the rows were masked, so that no database has printed them, and it is known what the values are.
+func (p *Plan) isAcross(dst sink.Sink, j *job, masked bool) bool {
 	to := systemOf(dst)
-	if !p.ReadBack || to == "" || j.system == "" || to == j.system && len(p.Types) == 0 {
+	if !p.ReadBack || to == "" || j.system == "" || to == j.system && len(p.Types) == 0 && !masked {
 		return false
 	}
 	for _, c := range j.columns.types {

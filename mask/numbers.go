@@ -1,9 +1,11 @@
 package mask
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 	"strconv"
 
 	"culvert/source"
@@ -95,7 +97,7 @@ func (r Rule) newNumber(k *Key, c source.Column) masking {
 		switch valid := d.parse(value); {
 		case !valid:
 			return kind, dst, errNotNumber
-		case d.large || c.Logical.Class == source.FloatClass:
+		case d.large || c.Logical.Class == source.FloatClass || isStored(kind, c) && d.scale > 0 && d.digits >= exact:
 			return r.float(dst, kind, value, noise, c)
 		case r.part == "round":
 			d.round(uint64(r.number))
@@ -103,8 +105,39 @@ func (r Rule) newNumber(k *Key, c source.Column) masking {
 			normal = appendNormal(normal[:0], value, 0) // equal numbers have the same noise
 			d.add(share(noise.of(normal), r.number), most)
 		}
-		return kind, d.append(dst), nil
+		begin := len(dst)
+		if dst = d.append(dst); isStored(kind, c) {
+			dst = appendStored(dst[:begin], dst[begin:], c.Type != "")
+		}
+		return kind, dst, nil
 	}
+}
+
+// isStored reports whether a value may be a number of SQLite in a column of which nothing is known, or of whole
+// numbers, where it can have a fraction too. Such numbers are compared as they are printed.
+func isStored(kind source.Kind, c source.Column) bool {
+	return kind == source.Number && (c.Logical.Class == source.UnknownClass || c.Logical.Class == source.IntClass)
+}
+
+// exact is where numbers begin that have more digits than a float64 tells apart.
+const exact = 1e15
+
+// appendStored appends a decimal number in the only text that SQLite has for it in a column of isStored: without zeros
+// at the end of its fraction, and if the column has a type, and so the affinity NUMERIC or INTEGER, without a fraction
+// that is 0. The number may be what follows dst.
+func appendStored(dst, number []byte, numeric bool) []byte {
+	point := bytes.IndexByte(number, '.')
+	if point < 0 {
+		return append(dst, number...)
+	}
+	number = bytes.TrimRight(number, "0")
+	if point < len(number)-1 {
+		return append(dst, number...)
+	}
+	if number = number[:point]; numeric {
+		return append(dst, number...)
+	}
+	return append(append(dst, number...), '.', '0')
 }
 
 // scaleLimit is the most digits after the point that an integer holds with a digit before it.
@@ -163,7 +196,7 @@ func (r Rule) float(
 		return kind, dst, errNotNumber
 	}
 	if r.part == "round" {
-		v = math.Trunc(v/float64(r.number)) * float64(r.number)
+		v = math.Trunc(v/float64(r.number))*float64(r.number) + 0 // a zero has no sign
 	} else {
 		var normal [64]byte
 		sum := noise.of(strconv.AppendFloat(normal[:0], v, 'f', -1, size))
@@ -173,9 +206,24 @@ func (r Rule) float(
 		}
 		v += part
 	}
-	verb := byte('f')
-	if abs := math.Abs(v); abs != 0 && abs < 1e-4 || abs >= 1e15 {
+	stored := isStored(kind, c) // see appendStored
+	if abs := math.Abs(v); stored && c.Type != "" && abs < math.MaxInt64 && v == math.Trunc(v) {
+		return kind, strconv.AppendInt(dst, int64(v), 10), nil
+	}
+	verb, begin, least := byte('f'), len(dst), 1e15
+	if stored {
+		least = 1e17
+	}
+	if abs := math.Abs(v); abs != 0 && abs < 1e-4 || abs >= least {
 		verb = 'e'
 	}
-	return kind, strconv.AppendFloat(dst, v, verb, -1, size), nil
+	dst = strconv.AppendFloat(dst, v, verb, -1, size)
+	if stored && bytes.IndexByte(dst[begin:], '.') < 0 {
+		end := bytes.IndexByte(dst[begin:], 'e')
+		if end < 0 {
+			end = len(dst) - begin
+		}
+		dst = slices.Insert(dst, begin+end, '.', '0')
+	}
+	return kind, dst, nil
 }
