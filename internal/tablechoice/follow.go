@@ -76,15 +76,14 @@ func (t *table) addReferences(tables []*table) error {
 	}
 	for _, reference := range t.rule.References {
 		var parents []*table
-		var names [][]string
 		for _, other := range tables {
-			if names = append(names, other.parts); reference.Table.Match(other.parts...) {
+			if other.names[0].isMeant(reference.Table) {
 				parents = append(parents, other)
 			}
 		}
 		switch {
 		case len(parents) == 0:
-			return Unmatched(reference.Table, names)
+			return unmatched(reference.Table, tables)
 		case len(parents) > 1:
 			return fmt.Errorf("tablechoice: a reference of table %q is to %q, which matches several tables", t.name,
 				reference.Table)

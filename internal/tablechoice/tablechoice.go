@@ -42,7 +42,8 @@ type Rules struct {
 	Optional bool // patterns may match no table
 }
 
-// Rule says more of the tables that a pattern matches. No table may be matched by two.
+// Rule says more of the tables that a pattern matches, and of those that inherit from them. No table may be matched by
+// two; one that is matched itself has only its own rule.
 type Rule struct {
 	Pattern *namepattern.Pattern
 
@@ -74,6 +75,7 @@ type Result struct {
 	Choices   map[string]source.Choice // by name; tables of which all is meant are not in it
 	LeftOut   []string                 // foreign keys, for people
 	Unmatched []string                 // patterns that match nothing, which are allowed to
+	Hidden    []string                 // what patterns without a schema do not leave out, for people
 
 	without     []source.TableName
 	withoutKeys []source.KeyName
@@ -81,17 +83,6 @@ type Result struct {
 
 // Without returns what the schema of the database is without; see [source.SchemaConfig].
 func (r *Result) Without() ([]source.TableName, []source.KeyName) { return r.without, r.withoutKeys }
-
-// UnmatchedError reports a pattern that matches no table, or no column.
-type UnmatchedError struct {
-	What    string // table or column
-	Pattern string
-	Known   []string
-}
-
-func (e *UnmatchedError) Error() string {
-	return fmt.Sprintf("tablechoice: no %s matches %q", e.What, e.Pattern)
-}
 
 // preparedAtOnce is how many tables a source looks up together; see [source.Preparer].
 const preparedAtOnce = 500
@@ -124,7 +115,8 @@ type table struct {
 	name       string
 	definition *source.Definition
 	parts      []string // schema and name
-	rule       *Rule    // or nil
+	names      []tableName
+	rule       *Rule // or nil
 	excluded   bool
 	noRows     bool
 
@@ -187,48 +179,18 @@ func (r *Rules) choose(tables []*table) (*Result, error) {
 
 // apply finds the tables that patterns match.
 func (r *Rules) apply(tables []*table, result *Result) error {
-	all := slices.Concat(r.Include, r.Exclude, r.NoRows)
-	names := make([][]string, len(tables))
-	for i, t := range tables {
-		names[i] = t.parts
-		t.excluded = len(r.Include) > 0 && !r.Include.Match(t.parts...) || r.Exclude.Match(t.parts...)
-		t.noRows = r.NoRows.Match(t.parts...)
-		for j := range r.Tables {
-			rule := &r.Tables[j]
-			switch {
-			case !rule.Pattern.Match(t.parts...):
-			case t.rule != nil:
-				return fmt.Errorf("tablechoice: both %q and %q match the table %q, and one of them has to say all",
-					t.rule.Pattern, rule.Pattern, strings.Join(t.parts, "."))
-			default:
-				t.rule = rule
-			}
-		}
-	}
+	setNames(tables)
 	for _, t := range tables {
+		t.excluded = len(r.Include) > 0 && !t.isMeant(r.Include) || t.isMeant(r.Exclude)
+		t.noRows = t.isMeant(r.NoRows)
+		if err := t.setRule(r.Tables); err != nil {
+			return err
+		}
 		if err := dialect.CheckCondition(t.definition.Dialect, t.own()); err != nil {
 			return fmt.Errorf("tablechoice: the condition of table %q: %w", t.name, err)
 		}
 	}
-	for i := range r.Tables {
-		all = append(all, r.Tables[i].Pattern)
-	}
-	for _, p := range all.Unmatched(names) {
-		if !r.Optional {
-			return Unmatched(p, names)
-		}
-		result.Unmatched = append(result.Unmatched, p.String())
-	}
-	return nil
-}
-
-// Unmatched returns the [*UnmatchedError] that a pattern matches none of the names.
-func Unmatched(p *namepattern.Pattern, names [][]string) error {
-	e := &UnmatchedError{What: "table", Pattern: p.String()}
-	for _, name := range names {
-		e.Known = append(e.Known, namepattern.Quote(name[max(0, len(name)-p.Parts()):]...))
-	}
-	return e
+	return r.matchAll(tables, result)
 }
 
 // columns returns the columns that are meant, or none for all.

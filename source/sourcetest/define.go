@@ -46,7 +46,8 @@ func testDefine(t *testing.T, f *Fixture) {
 
 	view := define(t, definer, "define_v")
 	expectColumns(t, src, "define_v", view)
-	if len(view.Constraints)+len(view.Indexes)+len(view.Sequences) > 0 || view.Create != "" {
+	if len(view.Constraints)+len(view.Indexes)+len(view.Sequences) > 0 || view.Create != "" || !view.IsView ||
+		d.IsView {
 		t.Errorf("the view is %+v", view)
 	}
 	expectUsable(t, src, table, 1)
@@ -140,7 +141,7 @@ func define(t *testing.T, definer source.Definer, table string) *source.Definiti
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := new(source.Definition)
+	again := &source.Definition{IsView: d.IsView, Hidden: d.Hidden}
 	if err := json.Unmarshal(text, again); err != nil || !reflect.DeepEqual(again, d) {
 		t.Errorf("%s becomes %+v, error %v", text, again, err)
 	}

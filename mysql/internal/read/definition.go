@@ -48,7 +48,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err != nil {
 		return nil, s.Explain(ctx, t.String(), err)
 	}
-	if !t.Base {
+	if d.IsView = !t.Base; d.IsView {
 		return d, nil
 	}
 	if t.Versioned {

@@ -41,7 +41,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.query(ctx, 2, definitionsSQL, sqltext.Array([]string{r.oid}))
+	found, err := s.query(ctx, 2, definitionsSQL, sqltext.Array([]string{r.oid}), s.schemas)
 	if err == nil && len(found) != 1 {
 		err = errAnswer
 	}
@@ -57,7 +57,7 @@ func (db *DB) Define(ctx context.Context, name string) (*source.Definition, erro
 
 // lookUpDefinitions sets the definitions of tables, except of those that have other text than UTF-8.
 func (s *session) lookUpDefinitions(ctx context.Context, byOID map[string]*known, oids string) error {
-	found, err := s.query(ctx, 2, definitionsSQL, oids)
+	found, err := s.query(ctx, 2, definitionsSQL, oids, s.schemas)
 	if err != nil {
 		return err
 	}
@@ -89,6 +89,7 @@ func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, 
 		Readable  []bool            `json:"readable"` // whether each of the sequences is
 		Ancestors []source.Ancestor `json:"ancestors"`
 		Refusing  []string          `json:"refusing"` // columns whose domain refuses NULL
+		Hidden    bool              `json:"hidden"`
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, nil, fmt.Errorf("postgres: %s: %w", r, err)
@@ -104,7 +105,8 @@ func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, 
 		d.Columns[i].RefusesNull = slices.Contains(d.Refusing, d.Columns[i].Name)
 	}
 	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
-	d.Definition.Ancestors = d.Ancestors
+	d.Definition.Ancestors, d.Definition.Hidden = d.Ancestors, d.Hidden
+	d.IsView = r.kind == "v" || r.kind == "m"
 	var sequences []*source.Sequence
 	for i := range min(len(d.Sequences), len(d.Readable)) {
 		if d.Readable[i] {
@@ -182,7 +184,8 @@ func (s *session) readSequences(ctx context.Context, sequences []*source.Sequenc
 }
 
 // definitionsSQL returns the definition of each of the relations $1 as JSON, and for each of its sequences whether it
-// can be read. A foreign key to a partitioned table has a constraint for each partition besides the one that made them.
+// can be read. The search path of the user is $2. A foreign key to a partitioned table has a constraint for each
+// partition besides the one that made them.
 const definitionsSQL = `
 SELECT c.oid, pg_catalog.json_build_object(
 	'comment', (` + commentSQL + ` WHERE m.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND m.objoid = c.oid
@@ -194,8 +197,9 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'refusing', (` + refusingSQL + `),
 	'ancestors', CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
 		THEN (` + ancestorsSQL + `) END,
-	'sequences', s.list, 'readable', s.readable)
-FROM pg_catalog.pg_class c LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
+	'sequences', s.list, 'readable', s.readable, 'hidden', NOT ` + visible + `)
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
 CROSS JOIN LATERAL (` + sequencesSQL + `) AS s(list, readable) WHERE c.oid = ANY ($1::oid[])`
 
 // refusingSQL returns the columns of the relation c whose type is a domain that refuses NULL, or a domain over one.

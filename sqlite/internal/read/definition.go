@@ -29,7 +29,7 @@ func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, er
 	if err != nil {
 		return nil, err
 	}
-	if known.tables[lower(table)].isView {
+	if d.IsView = known.tables[lower(table)].isView; d.IsView {
 		return d, nil
 	}
 	if d.Create, err = db.statementOf(ctx, table); err != nil {

@@ -92,6 +92,11 @@ func (e *request) choose(ctx context.Context, src source.Source, a *command.App)
 			a.Console.Warn(fmt.Sprintf("no table matches %q", pattern))
 		}
 	}
+	for _, one := range chosen.Hidden {
+		if !e.options.JSON {
+			a.Console.Warn(one)
+		}
+	}
 	e.chosen, e.plan.Choices = chosen, chosen.Choices
 	return nil
 }

@@ -127,8 +127,11 @@ func (t Table) rule(name string) (r tablechoice.Rule, err error) {
 func Explain(err error) error {
 	if none, is := errors.AsType[*tablechoice.UnmatchedError](err); is {
 		var hints []string
-		if near := nearHint(none.Pattern, none.Known); near != "" {
+		if near := nearHint(none.Pattern, none.Known); near != "" && len(none.Hidden) == 0 {
 			hints = append(hints, near)
+		}
+		if len(none.Hidden) > 0 {
+			hints = append(hints, "without a schema, it means only tables of the search path: write "+none.Hidden[0])
 		}
 		if none.What == "table" {
 			hints = append(hints, patternHint)

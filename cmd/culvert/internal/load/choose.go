@@ -66,6 +66,9 @@ func (c *copying) choose(ctx context.Context, names []string) ([]string, error) 
 		for _, pattern := range chosen.Unmatched {
 			c.a.Console.Warn(fmt.Sprintf("no table matches %q", pattern))
 		}
+		for _, one := range chosen.Hidden {
+			c.a.Console.Warn(one)
+		}
 	}
 	c.chosen, c.plan.Choices = chosen, chosen.Choices
 	return chosen.Names, nil

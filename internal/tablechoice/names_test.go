@@ -1,0 +1,133 @@
+package tablechoice_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"culvert/internal/namepattern"
+	"culvert/internal/tablechoice"
+	"culvert/internal/testkit"
+	"culvert/postgres"
+	"culvert/source"
+)
+
+// shopOfPostgres has tables of the same name in two schemas, a table from which others inherit, and partitions.
+const shopOfPostgres = `
+CREATE SCHEMA audit;
+CREATE SCHEMA other;
+CREATE TABLE orders (id int PRIMARY KEY, secret text);
+CREATE TABLE audit.orders (id int PRIMARY KEY, secret text);
+CREATE TABLE audit.log (id int PRIMARY KEY);
+CREATE TABLE people (id int, note text);
+CREATE TABLE other.staff (salary int) INHERITS (people);
+CREATE TABLE bosses (car text) INHERITS (other.staff);
+CREATE TABLE days (at date, note text) PARTITION BY RANGE (at);
+CREATE TABLE days_1 PARTITION OF days FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+`
+
+// chooseOf applies rules to tables of PostgreSQL, each of them with its own rows.
+func chooseOf(t *testing.T, rules tablechoice.Rules, names ...string) (*tablechoice.Result, error) {
+	t.Helper()
+	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, shopOfPostgres)
+	src, err := postgres.OpenSource(t.Context(), db.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := src.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	source.Separate(src)
+	if len(names) == 0 {
+		if names, err = src.Tables(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rules.Choose(t.Context(), src, names)
+}
+
+// TestSearchPath has patterns without a schema, which mean the tables that their names alone find.
+func TestSearchPath(t *testing.T) {
+	result, err := chooseOf(t, tablechoice.Rules{
+		NoRows: namepattern.Set{pattern(t, "days")},
+		Tables: []tablechoice.Rule{{Pattern: pattern(t, "orders"), Where: "id < 9"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Choices["public.orders"].Selection.Where != "id < 9" || !result.Choices["audit.orders"].Selection.IsZero() {
+		t.Errorf("the choices are %+v", result.Choices)
+	}
+	if len(result.Hidden) != 1 || !strings.Contains(result.Hidden[0], `"orders" does not mean audit.orders`) {
+		t.Errorf("hidden are %q", result.Hidden)
+	}
+	for text, want := range map[string][]string{
+		"orders":   {"public.orders"},
+		"*.orders": {"audit.orders", "public.orders"},
+		"audit.*":  {"audit.log", "audit.orders"},
+	} {
+		result, err := chooseOf(t, tablechoice.Rules{Include: namepattern.Set{pattern(t, text)}})
+		if err != nil || !slices.Equal(result.Names, want) {
+			t.Errorf("%s means %+v, %v", text, result, err)
+		}
+	}
+	_, err = chooseOf(t, tablechoice.Rules{Exclude: namepattern.Set{pattern(t, "log")}})
+	if none, is := err.(*tablechoice.UnmatchedError); !is || !slices.Equal(none.Hidden, []string{"audit.log"}) {
+		t.Errorf("a table that only its schema finds: %v", err)
+	}
+}
+
+// TestHeirs has rules for tables, which hold for those that inherit from them, and for partitions.
+func TestHeirs(t *testing.T) {
+	people := tablechoice.Rule{Pattern: pattern(t, "people"), Where: "id < 9", WithoutColumns: []string{"note"}}
+	days := tablechoice.Rule{Pattern: pattern(t, "days"), Where: "note IS NULL"}
+	result, err := chooseOf(t, tablechoice.Rules{Tables: []tablechoice.Rule{people, days}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]source.Selection{
+		"public.people": {Columns: []string{"id"}, Where: "id < 9"},
+		"other.staff":   {Columns: []string{"id", "salary"}, Where: "id < 9"},
+		"public.bosses": {Columns: []string{"id", "salary", "car"}, Where: "id < 9"},
+		"public.days":   {Where: "note IS NULL"},
+	} {
+		got := result.Choices[table].Selection
+		if got.Where != want.Where || !slices.Equal(got.Columns, want.Columns) {
+			t.Errorf("of %s, %+v is meant, want %+v", table, got, want)
+		}
+	}
+	// The nearest table with a rule counts, and a partition that is named alone has the rule of its table.
+	own := tablechoice.Rule{Pattern: pattern(t, "other.staff"), Where: "salary > 0"}
+	rules := tablechoice.Rules{Tables: []tablechoice.Rule{people, own, days}}
+	if result, err = chooseOf(t, rules, "bosses", "people", "days_1"); err != nil {
+		t.Fatal(err)
+	}
+	for table, want := range map[string]string{"bosses": "salary > 0", "people": "id < 9", "days_1": "note IS NULL"} {
+		if got := result.Choices[table].Selection.Where; got != want {
+			t.Errorf("the condition of %s is %q, want %q", table, got, want)
+		}
+	}
+	// What is left out is left out with its heirs, and what is meant is meant with them.
+	one := namepattern.Set{pattern(t, "people")}
+	if result, err = chooseOf(t, tablechoice.Rules{Include: one}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"other.staff", "public.bosses", "public.people"}; !slices.Equal(result.Names, want) {
+		t.Errorf("people means %q", result.Names)
+	}
+	if result, err = chooseOf(t, tablechoice.Rules{Exclude: one}); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(result.Names, "other.staff") || len(result.Excluded) != 3 {
+		t.Errorf("without people, there are %q", result.Names)
+	}
+	if result, err = chooseOf(t, tablechoice.Rules{NoRows: one}); err != nil {
+		t.Fatal(err)
+	}
+	if !result.Choices["public.bosses"].NoRows || result.Choices["public.orders"].NoRows {
+		t.Errorf("without rows are %+v", result.Choices)
+	}
+}
