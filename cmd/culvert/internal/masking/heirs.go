@@ -3,6 +3,7 @@ package masking
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/mask"
@@ -95,4 +96,30 @@ func CheckHeirs(p *mask.Policy, tables []mask.Table) error {
 		}
 	}
 	return nil
+}
+
+// undecidedViews names, for people, the columns of views that no rule decides. Rules for a table do not hold for the
+// views that read it: which column a value of a view is from, and under what name, only its query says.
+func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
+	if len(f.rules) == 0 {
+		return nil
+	}
+	decided := f.decided(tables)
+	for _, t := range tables {
+		if t.Definition == nil || !t.Definition.IsView {
+			continue
+		}
+		var names []string
+		for _, c := range t.Columns {
+			if !decided[t.Name][c.Name] {
+				names = append(names, c.Name)
+			}
+		}
+		if len(names) > 0 {
+			notices = append(notices, fmt.Sprintf("view %q: no rule says whether these columns may leave as they are, "+
+				"and rules for tables do not hold for views: %s; the rule none lets one leave", t.Name,
+				strings.Join(names, ", ")))
+		}
+	}
+	return notices
 }

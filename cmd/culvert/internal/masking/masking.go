@@ -173,7 +173,7 @@ func (f *Flags) Look(
 		}
 	}
 	notices, err := policy.Check(read)
-	unknown := policy.Unknown(read)
+	unknown := append(policy.Unknown(read), f.undecidedViews(read)...)
 	if f.strict && err == nil && len(unknown) > 0 {
 		return nil, fmt.Errorf("masks: %s", strings.Join(unknown, "; "))
 	}
