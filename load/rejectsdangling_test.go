@@ -50,3 +50,27 @@ func TestRejectsDangling(t *testing.T) {
 		}
 	}
 }
+
+// TestRejectsOnly rejects the only row of a file of an export, which is as it was exported.
+func TestRejectsOnly(t *testing.T) {
+	path, _ := newSQLite(t)
+	execSQLite(t, path, "CREATE TABLE goods (id TEXT, title TEXT, price TEXT, n TEXT); "+
+		"INSERT INTO goods VALUES ('x', 'no number', '1', '1')")
+	src := openSQLite(t, path)
+	for _, f := range []format.Format{format.CSV{}, format.JSONL{}} {
+		b := newBackupOf(t, src, export.Plan{Format: f}, 0, "goods")
+		for name, to := range sides {
+			t.Run(name, func(t *testing.T) {
+				s, at := to(t), t.TempDir()
+				if err := s.try("CREATE TABLE goods " + goodsTable); err != nil {
+					t.Fatal(err)
+				}
+				plan := load.Plan{Rejects: rejectsIn(t, at)}
+				all, err := plan.Directory(t.Context(), s.dst, b.Directory, nil)
+				if err != nil || len(all) != 1 || all[0].Rejected != 1 || all[0].Rows != 0 {
+					t.Errorf("%+v, %v", all, err)
+				}
+			})
+		}
+	}
+}

@@ -76,6 +76,9 @@ func (s *sifting) sift(b *block) error {
 		}
 	}
 	s.rows = rowsOf(b.text, s.pl.prepare.isCSV())
+	if s.unread && len(s.rows) == 1 {
+		return s.between(0, 1) // which sums it up
+	}
 	return s.failed(0, len(s.rows), err, rowOf(err, b))
 }
 
