@@ -51,3 +51,31 @@ func TestRejectsSelfReference(t *testing.T) {
 		t.Errorf("the table has %d rows that differ", len(got))
 	}
 }
+
+// TestRejectsPartitions rejects rows for which a table has no partition, and reads the others back.
+func TestRejectsPartitions(t *testing.T) {
+	for name, sql := range map[string][]string{
+		"PostgreSQL": {
+			"CREATE TABLE p (id int, title text) PARTITION BY RANGE (id)",
+			"CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10)",
+		},
+		"MariaDB": {
+			"CREATE TABLE p (id int, title text) PARTITION BY RANGE (id) (PARTITION p1 VALUES LESS THAN (10))",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, at := sides[name](t), t.TempDir()
+			for _, one := range sql {
+				if err := s.try(one); err != nil {
+					t.Fatal(err)
+				}
+			}
+			plan := load.Plan{Rejects: rejectsIn(t, at), ReadBack: true}
+			from := strings.NewReader("id,title\n1,a\n10,b\n9,c\n")
+			stats, err := plan.Text(t.Context(), s.dst, from, "p.csv", format.CSV{}, "p")
+			if err != nil || stats.Rejected != 1 || stats.Rows != 2 {
+				t.Errorf("%+v, %v", stats, err)
+			}
+		})
+	}
+}

@@ -281,12 +281,15 @@ func (a *lines) Write(line []byte) (int, error) {
 // sumOwn reads the rows of this loader back.
 func (l *loader) sumOwn() (rows int64, sum sink.Sum, err error) {
 	from := l.t.target.sql + " (" + list(l.t.columns) + ")"
-	if !l.t.whole || l.t.target.kind != "r" || len(l.t.columns) == 0 {
+	switch {
+	case !l.t.whole:
 		own, err := l.own()
 		if err != nil {
 			return 0, sum, err
 		}
 		from = "(" + l.ownSQL(own) + ")"
+	case l.t.target.kind != "r" || len(l.t.columns) == 0: // which COPY cannot name
+		from = "(SELECT " + list(l.t.columns) + " FROM " + l.t.target.only() + ")"
 	}
 	read, err := l.readBack(from)
 	if err != nil {
