@@ -20,13 +20,13 @@ func TestDialectEncoderRandom(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	refused := 0
+	var batch source.Batch
 	for range rounds {
 		d := randomDialect(random)
 		columns := make([]source.Column, 1+random.IntN(3))
 		for i := range columns {
 			columns[i].Name = strings.Repeat("c", i+1)
 		}
-		var batch source.Batch
 		batch.Reset(len(columns))
 		for range 1 + random.IntN(4) {
 			for range columns {

@@ -28,6 +28,7 @@ func jsonCell(v string) cell { return cell{source.JSON, v} }
 // fill makes a batch of rows with the given number of columns.
 func fill(columns int, rows ...[]cell) *source.Batch {
 	b := new(source.Batch)
+	b.SetLimit(4 << 10) // Reset makes room up to the limit, which takes longer than most tests of a few rows
 	b.Reset(columns)
 	for _, row := range rows {
 		for _, c := range row {
@@ -157,7 +158,9 @@ func TestLargeValue(t *testing.T) {
 			if room := cap(out) - len(out); room > 16<<10 {
 				t.Errorf("the buffer has %d bytes too many", room)
 			}
-			testkit.Allocs(t, 1, encode)
+			if got := testing.AllocsPerRun(5, encode); got > 1 && !testkit.RaceDetector() {
+				t.Errorf("%v allocations a call, want at most 1", got)
+			}
 		})
 	}
 }
