@@ -21,6 +21,7 @@ import (
 	"github.com/ncruces/go-sqlite3"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	verbs "culvert/cmd/culvert/internal/command"
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
 )
@@ -30,9 +31,17 @@ func TestMain(m *testing.M) {
 		return
 	}
 	testscript.Main(m, map[string]func(){
-		"culvert":         main,
+		"culvert":         testMain,
 		"age-plugin-test": testPlugin,
 	})
+}
+
+// testMain is main, with passphrases that take no time unless a script says otherwise.
+func testMain() {
+	if os.Getenv("CULVERT_TEST_STRONG") == "" {
+		verbs.TestWorkFactor = 10
+	}
+	main()
 }
 
 // TestScripts runs the scripts that pin the command line. They are plain text: see testdata/script.
@@ -59,6 +68,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 	peers := &peers{dir: t.TempDir()}
 	commands := map[string]command{
 		"exit":          exit,
+		"prints":        prints,
 		"sqlite":        sqlite,
 		"flip":          flip,
 		"cut":           cut,
@@ -157,7 +167,7 @@ func (p *peers) condition(condition string) (bool, error) {
 
 // buildAge builds the age command from the module that Culvert uses as a library.
 func (p *peers) buildAge() {
-	build := exec.Command("go", "build", "-o", p.dir+string(os.PathSeparator), "filippo.io/age/cmd/age")
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", p.dir+string(os.PathSeparator), "filippo.io/age/cmd/age")
 	out, err := build.CombinedOutput()
 	if err != nil {
 		p.err = fmt.Errorf("building age: %w: %s", err, out)
@@ -181,6 +191,28 @@ func exit(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if !slices.Contains(strings.Split(args[0], ","), strconv.Itoa(got)) {
 		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// prints runs a command and compares what it prints with a file. Unlike that of exec, the output does not go into the
+// log, where megabytes take longer than the command:
+//
+//	prints FILE COMMAND [ARGUMENT]...
+func prints(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: prints FILE COMMAND [ARGUMENT]...")
+	}
+	path, err := exec.LookPath(args[1])
+	ts.Check(err)
+	cmd := exec.Command(path, args[2:]...)
+	cmd.Dir, cmd.Env = ts.MkAbs("."), environment(ts)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	got, err := cmd.Output()
+	ts.Logf("%s", stderr.String())
+	ts.Check(err)
+	if want := ts.ReadFile(args[0]); string(got) != want {
+		ts.Fatalf("printed %d bytes that differ from the %d of %s", len(got), len(want), args[0])
 	}
 }
 

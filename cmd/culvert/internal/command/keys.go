@@ -156,8 +156,15 @@ func (f *RecipientFlags) readPassphrase(ctx context.Context, a *App) ([]age.Reci
 		return nil, err
 	}
 	recipient, err := age.NewScryptRecipient(passphrase)
+	if err == nil && TestWorkFactor > 0 {
+		recipient.SetWorkFactor(TestWorkFactor)
+	}
 	return []age.Recipient{recipient}, err
 }
+
+// TestWorkFactor is the work factor of new passphrases, as a base-2 logarithm, in tests that use many. 0 stands for that
+// of age, which takes a second and 256 MiB.
+var TestWorkFactor int
 
 // Read returns those that are named.
 func (f *NamedRecipients) Read(a *App, reader *keyfile.Reader) ([]age.Recipient, error) {
