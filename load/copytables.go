@@ -21,8 +21,9 @@ type Names struct{ From, To string }
 // context end the work. The result has all tables that were tried, in their order. With Create, foreign keys follow
 // after the last table.
 //
-// If the source is a [source.Sharer] and the sink a [sink.Cloner], up to Loaders tables are copied at the same time. If
-// there are fewer tables, each has several connections. Tables whose rows refer to rows that are not there yet, or
+// If the source is a [source.Sharer], or a [source.Grouped] that was opened with several connections, and the sink a
+// [sink.Cloner], up to Loaders tables are copied at the same time. If there are fewer tables, each has several
+// connections. Tables whose rows refer to rows that are not there yet, or
 // whose definitions need other tables, are copied again after the others.
 func (p *Plan) CopyTables(ctx context.Context, dst sink.Sink, src source.Source, tables []Names) ([]Stats, error) {
 	if err := p.checkCopy(); err != nil {
@@ -48,16 +49,9 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	if err := p.provide(ctx, dst, planned); err != nil {
 		return nil, err
 	}
-	workers := 1
-	sharer, shares := src.(source.Sharer)
-	if shares {
-		workers = p.workers(dst, len(tables))
-	}
-	var shared source.Snapshot
-	if workers > 1 {
-		if shared, err = sharer.Share(ctx); err != nil {
-			return nil, err
-		}
+	workers, another, err := p.sources(ctx, src, p.workers(dst, len(tables)))
+	if err != nil {
+		return nil, err
 	}
 	each := *p
 	each.Loaders = max(1, p.loaders()/workers)
@@ -103,8 +97,30 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 		return planned[i].Together == nil && jobs[i].isSmall() && c.claim(i, jobs[i]) == nil
 	})
 	return c.run(ctx, planned, gathered, ends{src, dst}, workers, func() (ends, error) {
-		return joinEnds(ctx, dst, sharer, shared)
+		return joinEnds(ctx, dst, another)
 	})
+}
+
+// sources returns how many of the wanted sources there can be that show one state, and what opens another one.
+func (p *Plan) sources(
+	ctx context.Context, src source.Source, wanted int,
+) (n int, another func() (source.Source, error), err error) {
+	if wanted < 2 {
+		return 1, nil, nil
+	}
+	switch src := src.(type) {
+	case source.Sharer:
+		shared, err := src.Share(ctx)
+		return wanted, func() (source.Source, error) { return src.Join(ctx, shared) }, err
+	case source.Grouped:
+		return max(1, min(wanted, src.Moment().Connections)), func() (source.Source, error) {
+			if beside, _ := src.Beside(1); len(beside) > 0 {
+				return beside[0], nil
+			}
+			return nil, fmt.Errorf("load: a connection of the source was lost: %w", source.ErrUnavailable)
+		}, nil
+	}
+	return 1, nil, nil
 }
 
 // PreviewTables returns what CopyTables would do with each table, and changes nothing. The error is the one that
@@ -216,8 +232,8 @@ func (j *job) isSmall() bool {
 }
 
 // joinEnds opens a source and a sink for another worker.
-func joinEnds(ctx context.Context, dst sink.Sink, src source.Sharer, snapshot source.Snapshot) (ends, error) {
-	joined, err := src.Join(ctx, snapshot)
+func joinEnds(ctx context.Context, dst sink.Sink, another func() (source.Source, error)) (ends, error) {
+	joined, err := another()
 	if err != nil {
 		return ends{}, err
 	}

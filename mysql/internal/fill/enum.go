@@ -30,16 +30,16 @@ func hasErrorValue(columnType string) bool {
 }
 
 // tolerate sends a piece, so that the server stores its error values.
-func (l *loader) tolerate(send func() error) error {
-	if l.errorValues == 0 {
-		return send()
+func (l *loader) tolerate(p *piece, send func(p *piece) error) error {
+	if p.errorValues == 0 {
+		return send(p)
 	}
 	conn, ctx := l.t.db.conn, l.t.ctx
 	err := conn.Exec(ctx, beTolerant)
 	if err != nil {
 		return l.t.db.failed(ctx, "preparing the session", err)
 	}
-	err = send()
+	err = send(p)
 	if conn.Gone {
 		return err
 	}
@@ -59,9 +59,9 @@ func (l *loader) isErrorValue(warning complaint, lines [][]byte) bool {
 }
 
 // linesOf returns the lines of a piece with error values.
-func (l *loader) linesOf(piece []byte) [][]byte {
-	if l.errorValues == 0 {
+func (l *loader) linesOf(p *piece) [][]byte {
+	if p.errorValues == 0 {
 		return nil
 	}
-	return bytes.Split(piece, []byte{'\n'})
+	return bytes.Split(p.text[l.start():], []byte{'\n'})
 }

@@ -223,12 +223,12 @@ func (l *loader) rowNumber(condition int) (int64, error) {
 
 // warned returns the error of the first warning of the last statement. Warnings are what LOAD DATA LOCAL has in place
 // of errors, and notes are about values that the server has changed.
-func (l *loader) warned(piece []byte, before int64) error {
+func (l *loader) warned(p *piece) error {
 	found, err := l.t.db.conn.Query(l.t.ctx, 3, "SHOW WARNINGS")
 	if err != nil {
 		return l.t.db.failed(l.t.ctx, "loading "+l.t.target.String(), err)
 	}
-	lines := l.linesOf(piece)
+	lines := l.linesOf(p)
 	for i, row := range found {
 		warning := complaint{code: row[1], message: row[2]}
 		if code := warning.code; code == strconv.Itoa(codeDeprecated) || code == strconv.Itoa(codeUnsafeForLog) {
@@ -240,7 +240,11 @@ func (l *loader) warned(piece []byte, before int64) error {
 		if warning.row, err = l.rowNumber(i + 1); err != nil {
 			return err
 		}
-		return l.rowError(warning, piece, before)
+		var text []byte
+		if p.held > 0 {
+			text = p.text[l.start():]
+		}
+		return l.rowError(warning, text, p.before)
 	}
 	return nil
 }

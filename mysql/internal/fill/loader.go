@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"sync"
 
 	"culvert/mysql/internal/catalog"
 	"culvert/mysql/internal/wire"
@@ -17,7 +18,7 @@ import (
 
 const (
 	// pieceSize is the text that is sent at once, unless a row is larger. More is not faster.
-	pieceSize = 4 << 20
+	pieceSize = 2 << 20
 
 	// statementSize is the same for INSERT, of which the server keeps more in memory than its text.
 	statementSize = 1 << 20
@@ -26,7 +27,7 @@ const (
 	keptSize = 2 * pieceSize
 )
 
-// loader is the one loader of a table.
+// loader is the one loader of a table. While the server adds the rows of a piece, the loader writes the next one.
 type loader struct {
 	sink.LoaderState
 	t    *table
@@ -34,13 +35,30 @@ type loader struct {
 	into string
 	size int // of a piece
 
-	piece []byte
-	held  int64 // rows in the piece
-
-	errorValues int // in the piece
-
+	piece
 	taken int64 // rows since the last Send, held or sent
-	rows  int64 // that the server has counted since then
+
+	// What follows is another goroutine's while sending waits for it, and so is the connection.
+	sending sync.WaitGroup
+	sent    piece
+	rows    int64 // that the server has counted since the last Send
+	failed  error // of the piece that was sent last
+}
+
+// piece is the text of rows that is sent at once.
+type piece struct {
+	text        []byte
+	held        int64 // rows
+	errorValues int
+	before      int64 // rows since the last Send that come before it, once it is sent
+}
+
+// empty leaves of the text what precedes the rows, and no memory that is too large to be kept.
+func (p *piece) empty(start int) {
+	p.held, p.errorValues, p.text = 0, 0, p.text[:start]
+	if cap(p.text) > keptSize {
+		p.text = append([]byte(nil), p.text...)
+	}
 }
 
 func newLoader(t *table) *loader {
@@ -59,7 +77,8 @@ func newLoader(t *table) *loader {
 	}
 	if l.w.lists {
 		l.size = min(statementSize, t.db.packet)
-		l.piece = append(l.piece, insertSQL(l.into, t.columns)...)
+		l.text = append(l.text, insertSQL(l.into, t.columns)...)
+		l.sent.text = append(l.sent.text, l.text...)
 	}
 	return l
 }
@@ -75,9 +94,9 @@ func (l *loader) start() int {
 // Add adds the rows of a batch.
 func (l *loader) Add(b *source.Batch) error {
 	for row := range b.Rows() {
-		end := len(l.piece)
+		end := len(l.text)
 		var err error
-		l.piece, err = l.w.appendRow(l.piece, b, row)
+		l.text, err = l.w.appendRow(l.text, b, row)
 		if refused, ok := errors.AsType[*valueError](err); ok {
 			return l.refusedValue(refused)
 		} else if err != nil {
@@ -86,12 +105,12 @@ func (l *loader) Add(b *source.Batch) error {
 		l.held++
 		l.taken++
 		l.errorValues += l.w.errorValues
-		if len(l.piece) > l.size && l.w.lists && l.held > 1 {
+		if len(l.text) > l.size && l.w.lists && l.held > 1 {
 			if err := l.sendBefore(end); err != nil {
 				return err
 			}
 		}
-		if len(l.piece) >= l.size || l.errorValues >= maxErrorValues {
+		if len(l.text) >= l.size || l.errorValues >= maxErrorValues {
 			if err := l.send(); err != nil {
 				return err
 			}
@@ -102,15 +121,15 @@ func (l *loader) Add(b *source.Batch) error {
 
 // sendBefore sends the rows before the last one, since the statement may not be larger.
 func (l *loader) sendBefore(end int) error {
-	last := append([]byte(nil), l.piece[end:]...)
-	l.piece = l.piece[:end]
+	last := append([]byte(nil), l.text[end:]...)
+	l.text = l.text[:end]
 	l.held--
 	l.taken--
 	l.errorValues -= l.w.errorValues
 	if err := l.send(); err != nil {
 		return err
 	}
-	l.piece = append(l.piece, last...)
+	l.text = append(l.text, last...)
 	l.held++
 	l.taken++
 	l.errorValues += l.w.errorValues
@@ -119,6 +138,9 @@ func (l *loader) sendBefore(end int) error {
 
 // refusedValue is the error of a value that the next row of the loader has.
 func (l *loader) refusedValue(e *valueError) error {
+	if err := l.wait(); err != nil {
+		return err // of a row that comes before
+	}
 	row := &sink.RowError{
 		Table: l.t.target.SQL(), Row: l.taken + 1, Column: e.column.Name, Code: codeValue, Err: e.err,
 	}
@@ -131,44 +153,52 @@ func (l *loader) refusedValue(e *valueError) error {
 // codeValue is the code of values that the server would read as others: ER_TRUNCATED_WRONG_VALUE_FOR_FIELD.
 const codeValue = "1366"
 
-// send sends the piece, and checks what the server says.
+// send begins to send the piece, once the server has added the one before. An error may be of that one.
 func (l *loader) send() error {
-	if l.held == 0 {
-		return nil
-	}
-	if err := l.tolerate(l.sendPiece); err != nil {
+	if err := l.wait(); err != nil || l.held == 0 {
 		return err
 	}
-	l.held, l.errorValues = 0, 0
-	l.piece = l.piece[:l.start()]
-	if cap(l.piece) > keptSize {
-		l.piece = append([]byte(nil), l.piece...)
+	l.before = l.taken - l.held
+	l.piece, l.sent = l.sent, l.piece
+	isLarge := cap(l.sent.text) > keptSize
+	l.sending.Go(func() {
+		l.failed = l.tolerate(&l.sent, l.sendPiece)
+		l.sent.empty(l.start())
+	})
+	if isLarge {
+		return l.wait() // otherwise there may be two such rows in memory
 	}
 	return nil
 }
 
-func (l *loader) sendPiece() error {
+// wait waits until the server has added the piece that was sent, if there is one.
+func (l *loader) wait() error {
+	l.sending.Wait()
+	return l.failed
+}
+
+// sendPiece sends a piece, and checks what the server says.
+func (l *loader) sendPiece(p *piece) error {
 	var rows int64
 	var err error
 	conn, start := l.t.db.conn, l.start()
-	before := l.taken - l.held
 	switch {
 	case !l.w.lists:
-		rows, err = conn.LoadText(l.t.ctx, loadSQL(l.into, l.t.columns), l.piece)
-	case len(l.piece) > l.t.db.packet:
-		return l.t.rowTooLarge(before+1, len(l.piece))
+		rows, err = conn.LoadText(l.t.ctx, l.t.db.loadSQL(l.into, l.t.columns), p.text)
+	case len(p.text) > l.t.db.packet:
+		return l.t.rowTooLarge(p.before+1, len(p.text))
 	default:
 		const end = len(",\n") // after the last row
-		rows, err = conn.Affect(l.t.ctx, string(l.piece[:len(l.piece)-end]))
+		rows, err = conn.Affect(l.t.ctx, string(p.text[:len(p.text)-end]))
 	}
 	if err != nil {
-		return l.refused(err, l.piece[start:], before)
+		return l.refused(err, p.text[start:], p.before)
 	}
-	if err := l.warned(l.piece[start:], before); err != nil {
+	if err := l.warned(p); err != nil {
 		return err
 	}
-	if rows != l.held {
-		return &sink.CountError{Table: l.t.target.SQL(), Sent: l.held, Counted: rows}
+	if rows != p.held {
+		return &sink.CountError{Table: l.t.target.SQL(), Sent: p.held, Counted: rows}
 	}
 	l.rows += rows
 	return nil
@@ -183,7 +213,9 @@ func (t *table) rowTooLarge(row int64, size int) error {
 
 // Send sends the rows that are held.
 func (l *loader) Send() (rows int64, err error) {
-	err = l.send()
+	if err = l.send(); err == nil {
+		err = l.wait()
+	}
 	rows, l.rows, l.taken = l.rows, 0, 0
 	return rows, err
 }
@@ -196,7 +228,7 @@ func (l *loader) merge() error {
 	if err := l.t.db.conn.Exec(l.t.ctx, l.t.mergeSQL()); err != nil {
 		return l.refused(err, nil, 0)
 	}
-	return l.warned(nil, 0)
+	return l.warned(&piece{})
 }
 
 // Record adds a part to the ledger.
@@ -300,8 +332,9 @@ func (l *loader) SetMark(bool) error {
 
 // UndoToMark goes back to the savepoint.
 func (l *loader) UndoToMark() error {
-	l.held, l.errorValues, l.taken, l.rows = 0, 0, 0, 0
-	l.piece = l.piece[:l.start()]
+	_ = l.wait() // what is undone may have failed
+	l.failed, l.taken, l.rows = nil, 0, 0
+	l.empty(l.start())
 	err := l.t.db.conn.Exec(l.t.ctx, "ROLLBACK TO SAVEPOINT culvert_mark")
 	return l.t.db.failed(l.t.ctx, "going back to a savepoint", err)
 }

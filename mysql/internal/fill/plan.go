@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,7 +95,7 @@ func (db *DB) addSteps(p *plan) (steps []string) {
 		into = p.arrivals()
 	}
 	if db.infile {
-		steps = append(steps, loadSQL(into, p.columns)("ROWS"))
+		steps = append(steps, db.loadSQL(into, p.columns)("ROWS"))
 	} else {
 		steps = append(steps, insertSQL(into, p.columns)+"…")
 	}
@@ -275,8 +276,25 @@ func insertSQL(into string, columns []column) string {
 	return "INSERT INTO " + into + " (" + list(columns, "") + ") VALUES\n"
 }
 
+// asTheyAre are the types beside those of a class whose columns take bytes of UTF-8 as what they are.
+var asTheyAre = []string{"decimal", "double", "date", "enum", "set"}
+
+// charset returns the character set of the text of LOAD DATA. MariaDB need not look for characters in bytes that have
+// none, which takes a sixteenth of its time. It checks them as they are stored, if the column is UTF-8 itself.
+func (db *DB) charset(columns []column) string {
+	const text, octets, letters = "utf8mb4", "binary", "abcdefghijklmnopqrstuvwxyz"
+	for _, c := range columns {
+		word := c.Type[:len(c.Type)-len(strings.TrimLeft(c.Type, letters))]
+		known := c.class != other || c.JSON || slices.Contains(asTheyAre, word)
+		if !known || !db.conn.IsMariaDB || c.Charset != "" && c.Charset != text {
+			return text
+		}
+	}
+	return octets
+}
+
 // loadSQL returns the statement that adds rows by their text.
-func loadSQL(into string, columns []column) func(file string) string {
+func (db *DB) loadSQL(into string, columns []column) func(file string) string {
 	var fields, sets []string
 	for i, c := range columns {
 		name, variable := catalog.Quote(c.Name), fmt.Sprintf("@culvert%d", i)
@@ -290,7 +308,7 @@ func loadSQL(into string, columns []column) func(file string) string {
 		}
 		fields = append(fields, variable)
 	}
-	end := `' INTO TABLE ` + into + ` CHARACTER SET utf8mb4 FIELDS TERMINATED BY '\t' ESCAPED BY '\\'` +
+	end := `' INTO TABLE ` + into + ` CHARACTER SET ` + db.charset(columns) + ` FIELDS TERMINATED BY '\t' ESCAPED BY '\\'` +
 		` LINES TERMINATED BY '\n' (` + strings.Join(fields, ", ") + ")"
 	if len(sets) > 0 {
 		end += " SET " + strings.Join(sets, ", ")

@@ -224,7 +224,8 @@ func (t *table) confirm() error {
 // now, the server does the same. The error is of a table that was made.
 func (t *table) End() error {
 	if t.loader != nil {
-		t.loader.piece = nil
+		_ = t.loader.wait() // a failure is known, or is that of the context
+		t.loader.piece, t.loader.sent = piece{}, piece{}
 	}
 	if t.Grouped {
 		return nil

@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,4 +66,12 @@ func MomentOf(src source.Source) MomentReport {
 	}
 	moment := grouped.Moment()
 	return MomentReport{Connections: moment.Connections, Locked: moment.Held.Seconds()}
+}
+
+// Tell says for how long others may have waited.
+func (m MomentReport) Tell(w *command.Work, name string) {
+	if m.Connections > 0 && w.WantsSummary() {
+		w.App.Console.Print(fmt.Sprintf("%s: %d connections began at one moment; others could not commit for %.3g ms",
+			name, m.Connections, m.Locked*1000))
+	}
 }

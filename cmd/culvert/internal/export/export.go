@@ -242,7 +242,7 @@ func run(
 		a.Console.Warn(database.OutsideSnapshot(table))
 	}
 	tellReaders(w, w.Name, r.Readers, r.Reason)
-	tellMoment(w, w.Name, r.MomentReport)
+	r.Tell(w, w.Name)
 	if err := o.masks.End(nil); err != nil {
 		return err
 	}

@@ -50,14 +50,6 @@ func tellReaders(w *command.Work, name string, readers int, reason string) {
 	}
 }
 
-// tellMoment says for how long others may have waited.
-func tellMoment(w *command.Work, name string, m database.MomentReport) {
-	if m.Connections > 0 && w.WantsSummary() {
-		w.App.Console.Print(fmt.Sprintf("%s: %d connections began at one moment; others could not commit for %.3g ms",
-			name, m.Connections, m.Locked*1000))
-	}
-}
-
 // reasonOf returns why no more connections have read, or "" if more were of no use.
 func reasonOf(stats export.Stats) string {
 	if stats.Indivisible == nil {

@@ -265,7 +265,7 @@ func (r *Report) tell(w *command.Work, all []tableReport, of int) (complete int)
 			}
 		}
 	}
-	tellMoment(w, r.Output, r.MomentReport)
+	r.Tell(w, r.Output)
 	w.Summary = ui.Several(int64(of), "table") + ", "
 	if complete < of {
 		w.Summary = fmt.Sprintf("%d of %s", complete, w.Summary)

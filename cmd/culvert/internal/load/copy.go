@@ -28,6 +28,7 @@ type copyOptions struct {
 	from          database.Flags
 	masks         masking.Flags
 	choice        jobfile.ChoiceFlags
+	moment        database.MomentFlags
 	all, noVerify bool
 	schemaOnly    bool
 	largeObjects  bool
@@ -83,6 +84,7 @@ func NewCopy(a *command.App) *cobra.Command {
 	o.tableFlags.add(cmd)
 	o.masks.Add(cmd)
 	o.choice.Add(cmd, "copy", true)
+	o.moment.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "copy all tables")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "with --all, make the whole database without its rows")
@@ -119,10 +121,11 @@ func (c *copying) run(
 	if err := c.parse(args); err != nil {
 		return err
 	}
-	if c.src, err = c.source.Open(ctx); err != nil {
+	if c.src, err = c.o.moment.Open(ctx, c.source, c.o.Jobs); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.src.Close()) }()
+	c.r.MomentReport = database.MomentOf(c.src)
 	if c.dst, err = c.db.OpenSink(ctx, c.o.makes()); err != nil {
 		return err
 	}
@@ -196,7 +199,7 @@ func (c *copying) parse(args []string) (err error) {
 	}
 	c.plan.ReadBack, c.plan.SchemaOnly = c.verifies(), c.o.schemaOnly
 	c.o.waitForRemoval(c.a)
-	return c.o.masks.Check()
+	return cmp.Or(c.o.moment.Check(), c.o.masks.Check())
 }
 
 // mask finds out what is masked. Errors then keep values out.

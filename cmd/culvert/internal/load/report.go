@@ -9,6 +9,7 @@ import (
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/load"
@@ -27,6 +28,7 @@ type Report struct {
 	Tables  []Table       `json:"tables,omitempty"`
 
 	NewColumns []string `json:"new_columns,omitempty"` // of a copy: those that the list of the job does not have
+	database.MomentReport
 }
 
 // Table says what has become of a table.
@@ -86,6 +88,7 @@ func reportTables(a *command.App, w *command.Work, r *Report, jobs int, all []lo
 	}
 	reportFailures(a, failures)
 	reportLoaders(w, jobs, all)
+	r.Tell(w, w.Name)
 	reportConversions(w, all)
 	w.Summary = ui.Several(int64(of), "table") + ", "
 	if complete < of {
