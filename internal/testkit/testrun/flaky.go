@@ -46,12 +46,11 @@ func flaky(ctx context.Context, r *report, rounds int, patterns []string) (err e
 	defer keepBusy()()
 
 	trials := make(chan trial)
-	var mu sync.Mutex // guards r
 	var running sync.WaitGroup
 	for range runtime.NumCPU() {
 		running.Go(func() {
 			for t := range trials {
-				r.try(ctx, &mu, t)
+				r.try(ctx, t)
 			}
 		})
 	}
@@ -98,7 +97,7 @@ func buildTests(ctx context.Context, r *report, directory string, packages map[s
 }
 
 // try runs the tests of a package once.
-func (r *report) try(ctx context.Context, mu *sync.Mutex, t trial) {
+func (r *report) try(ctx context.Context, t trial) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -109,8 +108,8 @@ func (r *report) try(ctx context.Context, mu *sync.Mutex, t trial) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = t.dir, t.environment
 	output, err := cmd.Output()
-	mu.Lock()
-	defer mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if ctx.Err() != nil {
 		return
 	}

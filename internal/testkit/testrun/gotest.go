@@ -39,21 +39,25 @@ type event struct {
 // patience is how long the tests of a package may take before they count as hanging.
 const patience = "30m"
 
-// goTest runs a pass and adds what it finds to the report.
+// goTest runs a pass and adds what it finds to the report. Passes may run at the same time.
 func (r *report) goTest(ctx context.Context, p pass) error {
 	_, _ = fmt.Fprintf(os.Stdout, "\n== go test, %s\n", p.name)
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	args := []string{"test", "-json", "-timeout", patience, "-exec", self + " " + recordVerb + " " + r.directory}
+	times, err := os.MkdirTemp(r.directory, "times-")
+	if err != nil {
+		return err
+	}
+	args := []string{"test", "-json", "-timeout", patience, "-exec", self + " " + recordVerb + " " + times}
 	cmd := exec.CommandContext(ctx, "go", slices.Concat(args, p.flags, p.packages)...)
 	cmd.Dir = p.dir
 	cmd.Env = slices.Concat(r.environment, p.env)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
 	began := time.Now()
 	failure := r.consume(p.name, cmd)
-	used, err := readRecords(r.directory)
+	used, err := readRecords(times)
 	if err != nil {
 		return err
 	}
@@ -61,6 +65,8 @@ func (r *report) goTest(ctx context.Context, p pass) error {
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for dir, u := range used {
 		if path, err := filepath.Rel(root, dir); err == nil {
 			r.used = append(r.used, spent{p.name, filepath.ToSlash(path), u})
@@ -96,7 +102,10 @@ func (r *report) consume(pass string, cmd *exec.Cmd) error {
 			}
 			return cmd.Wait()
 		}
-		if err := r.takeLine(pass, line); err != nil {
+		r.mu.Lock()
+		err = r.takeLine(pass, line)
+		r.mu.Unlock()
+		if err != nil {
 			return errors.Join(err, cmd.Wait())
 		}
 	}
@@ -127,7 +136,7 @@ const mostLines = 40
 func (r *report) take(pass string, e event) error {
 	if e.Package == "" {
 		if line := strings.TrimSpace(e.Output); e.Action == "build-output" && line != "" && line[0] != '#' {
-			r.built = append(r.built, line)
+			r.built[pass] = append(r.built[pass], line)
 		}
 		return nil
 	}
@@ -204,7 +213,8 @@ func (r *report) endPackage(pass string, p *result, e event) {
 	switch {
 	case lines != nil:
 	case e.FailedBuild != "":
-		lines, r.built = r.built, nil
+		lines = r.built[pass]
+		delete(r.built, pass)
 	case len(r.failures) == found:
 		lines = ownLines(p.tests[""]) // what TestMain says
 	default:

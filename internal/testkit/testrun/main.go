@@ -107,6 +107,7 @@ func newReport() (*report, error) {
 	}
 	// The variables that clients of a store read are set with the first server.
 	environment := append(os.Environ(), "CULVERT_TEST_LOGS="+filepath.Join(directory, "servers"))
-	return &report{directory: directory, environment: environment, packages: map[string]*result{}},
-		os.MkdirAll(filepath.Join(directory, "servers"), 0o777)
+	r := &report{directory: directory, environment: environment}
+	r.packages, r.built = map[string]*result{}, map[string][]string{}
+	return r, os.MkdirAll(filepath.Join(directory, "servers"), 0o777)
 }

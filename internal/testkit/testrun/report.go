@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -14,8 +15,9 @@ type report struct {
 	directory   string   // of logs
 	environment []string // of test binaries
 
-	packages map[string]*result // those that run, by pass and path
-	built    []string           // what the compiler says
+	mu       sync.Mutex          // guards what follows, while passes run
+	packages map[string]*result  // those that run, by pass and path
+	built    map[string][]string // what the compiler says, by pass
 	failures []failedTest
 	used     []spent // by packages
 	passes   []spent

@@ -3,17 +3,22 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // longest are the packages whose tests take longest. They begin first: none of these should be left for the end, when
 // nothing runs beside it.
-var longest = []string{program, "./workers", "./export", "./fileservice/transfer", "./fusefs", "./wal"}
+var longest = []string{
+	program, "./load", "./postgres/internal/read", "./postgres/internal/fill", "./export", "./fusefs", "./place/bucket",
+	"./workers", "./mysql/internal/read", "./workers/internal/queue", "./fileservice/transfer",
+}
 
 // program is the command line, which comes first of all.
 const program = "./cmd/culvert"
@@ -52,26 +57,37 @@ func test(ctx context.Context, r *report, packages []string) error {
 	}
 	passes := []pass{{name: "plain", dir: ".", flags: flags, packages: plain}}
 	if all {
-		passes = append(passes,
-			pass{name: "without unsafe", dir: ".", flags: []string{"-tags=purego"}, packages: []string{"./bytebuf"}},
-			pass{
-				name: "checks of bytebuf", dir: ".", flags: []string{"-tags=bytebufdebug"},
-				packages: []string{"./bytebuf", "./agefile"},
-			},
-			pass{name: "bench", dir: "bench", packages: []string{"./..."}},
-		)
+		passes = append(passes, beside...)
+	}
+	if err := r.atOnce(ctx, passes); err != nil || ctx.Err() != nil {
+		return err
 	}
 	flags = append(raceFlags(), parallel, packagesAtOnce(), "-shuffle=on")
 	if all {
 		flags = append(flags, "-skip", laterUnderRace())
 	}
-	passes = append(passes, pass{name: "race", dir: ".", flags: flags, packages: race, env: raceEnvironment})
-	for _, p := range passes {
-		if err := r.goTest(ctx, p); err != nil || ctx.Err() != nil {
-			return err
-		}
+	return r.goTest(ctx, pass{name: "race", dir: ".", flags: flags, packages: race, env: raceEnvironment})
+}
+
+// beside are passes of a few packages, which leave processors idle when they run alone.
+var beside = []pass{
+	{name: "without unsafe", dir: ".", flags: []string{"-tags=purego"}, packages: []string{"./bytebuf"}},
+	{
+		name: "checks of bytebuf", dir: ".", flags: []string{"-tags=bytebufdebug"},
+		packages: []string{"./bytebuf", "./agefile"},
+	},
+	{name: "bench", dir: "bench", packages: []string{"./..."}},
+}
+
+// atOnce runs passes at the same time.
+func (r *report) atOnce(ctx context.Context, passes []pass) error {
+	failures := make([]error, len(passes))
+	var running sync.WaitGroup
+	for i, p := range passes {
+		running.Go(func() { failures[i] = r.goTest(ctx, p) })
 	}
-	return nil
+	running.Wait()
+	return errors.Join(failures...)
 }
 
 // packagesWithTests returns the directories of the packages with tests, and their import paths.

@@ -33,8 +33,17 @@ var module = map[string]string{
 		func TestBroken(t *testing.T) { x := 3 }`,
 }
 
-func TestReport(t *testing.T) {
-	root := t.TempDir()
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == recordVerb { // as main does
+		os.Exit(record(os.Args[2], os.Args[3:]))
+	}
+	os.Exit(m.Run())
+}
+
+// newModule writes the module into a directory.
+func newModule(t *testing.T) (root string) {
+	t.Helper()
+	root = t.TempDir()
 	for name, text := range module {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -44,7 +53,18 @@ func TestReport(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := &report{directory: t.TempDir(), packages: map[string]*result{}}
+	return root
+}
+
+func emptyReport(t *testing.T) *report {
+	t.Helper()
+	return &report{
+		directory: t.TempDir(), environment: os.Environ(), packages: map[string]*result{}, built: map[string][]string{},
+	}
+}
+
+func TestReport(t *testing.T) {
+	root, r := newModule(t), emptyReport(t)
 	for _, pkg := range []string{"fails", "panics", "hangs", "broken"} {
 		limit := "10m"
 		if pkg == "hangs" {
@@ -80,6 +100,31 @@ func TestReport(t *testing.T) {
 	hang := strings.Join(r.failures[2].lines, "\n")
 	if !strings.Contains(hang, stack) || !strings.Contains(hang, "(2 of them)") {
 		t.Errorf("the goroutines that hang are %s", hang)
+	}
+}
+
+// TestAtOnce: passes that run at the same time keep what belongs to each apart.
+func TestAtOnce(t *testing.T) {
+	root, r := newModule(t), emptyReport(t)
+	one := pass{name: "one", dir: root, packages: []string{"./fails", "./broken"}, flags: []string{"-vet=off"}}
+	two := pass{name: "two", dir: root, packages: []string{"./fails"}, flags: []string{"-vet=off"}}
+	if err := r.atOnce(t.Context(), []pass{one, two}); err != nil {
+		t.Fatal(err)
+	}
+	var failed, used []string
+	for _, f := range r.failures {
+		failed = append(failed, f.pass+" "+f.pkg)
+	}
+	for _, u := range r.used {
+		used = append(used, u.pass+" "+filepath.Base(u.pkg))
+	}
+	slices.Sort(failed)
+	slices.Sort(used)
+	if want := []string{"one broken", "one fails", "two fails"}; !slices.Equal(failed, want) {
+		t.Errorf("in %q something has failed, want %q", failed, want)
+	}
+	if want := []string{"one fails", "two fails"}; !slices.Equal(used, want) || len(r.passes) != 2 {
+		t.Errorf("there are the times of %q and of %d passes, want %q and 2", used, len(r.passes), want)
 	}
 }
 
