@@ -88,7 +88,7 @@ func exportPeak(
 func buildPlainly(t *testing.T) (program string) {
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "culvert")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building the program: %v: %s", err, out)
 	}
 	return program

@@ -29,7 +29,7 @@ func (s *Session) Build(module, pkg string) (string, error) {
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	cmd := exec.CommandContext(s.Ctx, "go", "build", "-o", file, pkg)
+	cmd := exec.CommandContext(s.Ctx, "go", "build", "-ldflags=-s -w", "-o", file, pkg)
 	cmd.Dir = module
 	return file, s.Run(cmd)
 }
