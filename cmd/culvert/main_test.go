@@ -167,7 +167,8 @@ func (p *peers) condition(condition string) (bool, error) {
 
 // buildAge builds the age command from the module that Culvert uses as a library.
 func (p *peers) buildAge() {
-	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", p.dir+string(os.PathSeparator), "filippo.io/age/cmd/age")
+	dir := p.dir + string(os.PathSeparator)
+	build := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "filippo.io/age/cmd/age")
 	out, err := build.CombinedOutput()
 	if err != nil {
 		p.err = fmt.Errorf("building age: %w: %s", err, out)

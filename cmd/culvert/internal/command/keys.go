@@ -162,8 +162,8 @@ func (f *RecipientFlags) readPassphrase(ctx context.Context, a *App) ([]age.Reci
 	return []age.Recipient{recipient}, err
 }
 
-// TestWorkFactor is the work factor of new passphrases, as a base-2 logarithm, in tests that use many. 0 stands for that
-// of age, which takes a second and 256 MiB.
+// TestWorkFactor is the work factor of new passphrases, as a base-2 logarithm, in tests that use many. 0 stands for
+// that of age, which takes a second and 256 MiB.
 var TestWorkFactor int
 
 // Read returns those that are named.
