@@ -134,8 +134,8 @@ func (r *Rules) matchAll(tables []*table, result *Result) error {
 	}
 	for _, p := range without {
 		if hidden := hiddenFrom(p, tables); len(hidden) > 0 {
-			result.Hidden = append(result.Hidden, fmt.Sprintf("%q does not mean %s, which is in no schema of the search "+
-				"path: %q means it too", p, hidden[0], "*."+p.String()))
+			result.Hidden = append(result.Hidden, fmt.Sprintf("%q does not mean %s, which is in no schema of the "+
+				"search path: %q means it too", p, hidden[0], "*."+p.String()))
 		}
 	}
 	return nil

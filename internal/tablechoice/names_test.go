@@ -1,6 +1,7 @@
 package tablechoice_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +59,8 @@ func TestSearchPath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result.Choices["public.orders"].Selection.Where != "id < 9" || !result.Choices["audit.orders"].Selection.IsZero() {
+	visible, hidden := result.Choices["public.orders"].Selection, result.Choices["audit.orders"].Selection
+	if visible.Where != "id < 9" || !hidden.IsZero() {
 		t.Errorf("the choices are %+v", result.Choices)
 	}
 	if len(result.Hidden) != 1 || !strings.Contains(result.Hidden[0], `"orders" does not mean audit.orders`) {
@@ -75,7 +77,8 @@ func TestSearchPath(t *testing.T) {
 		}
 	}
 	_, err = chooseOf(t, tablechoice.Rules{Exclude: namepattern.Set{pattern(t, "log")}})
-	if none, is := err.(*tablechoice.UnmatchedError); !is || !slices.Equal(none.Hidden, []string{"audit.log"}) {
+	none, is := errors.AsType[*tablechoice.UnmatchedError](err)
+	if !is || !slices.Equal(none.Hidden, []string{"audit.log"}) {
 		t.Errorf("a table that only its schema finds: %v", err)
 	}
 }
