@@ -16,7 +16,8 @@ type Restorer interface {
 
 	// Restore runs the statements of a schema that come before the rows. The database must not have what they make. The
 	// load says what is loaded, as in a [Ledger]. If an earlier call with the same load has run them, Restore goes on
-	// where that has ended. The error is [ErrOtherRestore] if another load has begun to make the database.
+	// where that has ended. The error is [ErrOtherRestore] if another load has begun to make the database. While it is
+	// made, another Restore fails with [ErrBusy], or goes on where each part is committed alone, as in SQLite.
 	//
 	// If a statement fails, the error is a [*StatementsError], and nothing was made where the database can undo it and
 	// the statements are not too many for one transaction. No table may be being filled. Of the filling, only
@@ -39,6 +40,14 @@ type Restoration interface {
 	// Finish, run only those that have failed.
 	Finish(ctx context.Context, n int) error
 }
+
+// ErrRestoring is the [ErrBusy] of a database that another load makes at this moment.
+var ErrRestoring error = restoringError{}
+
+type restoringError struct{}
+
+func (restoringError) Error() string        { return "sink: another load makes this database" }
+func (restoringError) Is(target error) bool { return target == ErrBusy }
 
 // ErrOtherRestore is the error of a database that another load has begun to make.
 var ErrOtherRestore = errors.New("sink: another load has begun to make this database")

@@ -295,6 +295,13 @@ func testRestoreOtherLoad(t *testing.T, f *Restoring) {
 	if !errors.Is(err, sink.ErrOtherRestore) {
 		t.Errorf("another load: %v", err)
 	}
+	// While it goes on, the same load has no place.
+	again := to.Open(t)
+	_, err = again.(sink.Restorer).Restore(t.Context(), "first", s, sink.Filling{LockTimeout: 1})
+	if err != nil && !errors.Is(err, sink.ErrBusy) || err == nil && s.Dialect != source.SQLite {
+		t.Errorf("the same load at the same time: %v", err)
+	}
+	closeSource(t, again)
 	closeSource(t, db)
 	if err := f.restore(t.Context(), t, to, "second", s); !errors.Is(err, sink.ErrOtherRestore) {
 		t.Errorf("another load of another sink: %v", err)

@@ -23,6 +23,7 @@ type DB struct {
 	packet   int  // the most bytes of a statement
 	redact   bool // errors have no values
 	filler   sink.Filler
+	guard    *wire.Conn // that keeps other restorations out, if one does
 
 	// What is known, so that it is not asked for each table.
 	waits   float64         // the seconds that statements wait for locks

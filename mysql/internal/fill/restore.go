@@ -82,6 +82,10 @@ func (db *DB) Restore(
 	if err := db.mayWrite(ctx); err != nil {
 		return nil, err
 	}
+	isFirst := db.guard != db.conn
+	if err := r.keepOthersOut(ctx); err != nil {
+		return nil, err
+	}
 	err = r.alone(ctx, func() error {
 		isNew, err := r.find()
 		if err == nil && isNew {
@@ -95,6 +99,9 @@ func (db *DB) Restore(
 		}
 		return err
 	})
+	if err != nil && isFirst {
+		err = errors.Join(err, r.release(ctx))
+	}
 	if err != nil {
 		return nil, err // a nil *restoration would be a Restoration
 	}
@@ -111,7 +118,8 @@ func (r *restoration) Filled() bool { return r.states[ofRows] == done }
 
 // Finish runs the statements after the rows, one after the other. Those that fail are tried again as long as another
 // one succeeds, since one may need what a later one makes.
-func (r *restoration) Finish(ctx context.Context, _ int) error {
+func (r *restoration) Finish(ctx context.Context, _ int) (err error) {
+	defer func() { err = errors.Join(err, r.release(ctx)) }()
 	if err := r.db.ready(ctx, r.filling); err != nil {
 		return err
 	}
@@ -130,13 +138,50 @@ func (r *restoration) Finish(ctx context.Context, _ int) error {
 	})
 }
 
+// lock returns the name of a lock of the database, as SQL.
+func (r *restoration) lock(purpose string) string {
+	sum := sha256.Sum256([]byte(r.db.conn.Database))
+	return "'culvert " + purpose + " " + hex.EncodeToString(sum[:20]) + "'"
+}
+
+// keepOthersOut waits until no other restoration works in the database, and keeps others out until release, or until
+// the connection ends.
+func (r *restoration) keepOthersOut(ctx context.Context) error {
+	conn := r.db.conn
+	if r.db.guard == conn {
+		return nil
+	}
+	found, err := conn.Query(ctx, 1, fmt.Sprintf("SELECT GET_LOCK(%s, %.0f)", r.lock("rows"),
+		r.filling.Timeout().Seconds()))
+	switch {
+	case err != nil:
+		return r.db.failed(ctx, "locking the database", err)
+	case len(found) != 1:
+		return wire.ErrAnswer
+	case found[0][0] != "1":
+		return fmt.Errorf("mysql: database %q: %w", conn.Database, sink.ErrRestoring)
+	}
+	r.db.guard = conn
+	return nil
+}
+
+// release lets others in.
+func (r *restoration) release(ctx context.Context) error {
+	conn := r.db.guard
+	r.db.guard = nil
+	if conn == nil || conn.Gone {
+		return nil
+	}
+	after := context.WithoutCancel(ctx)
+	return r.db.failed(after, "setting up the session", conn.Exec(after, "DO RELEASE_LOCK("+r.lock("rows")+")"))
+}
+
 // alone does something while no other load makes the database, with the settings of the statements. One that was killed
 // may still be there for a moment.
 func (r *restoration) alone(ctx context.Context, do func() error) error {
 	r.ctx = ctx
 	conn := r.db.conn
-	sum := sha256.Sum256([]byte(conn.Database))
-	lock := "'culvert restore " + hex.EncodeToString(sum[:20]) + "'"
+	lock := r.lock("restore")
 	found, err := conn.Query(ctx, 1, fmt.Sprintf("SELECT GET_LOCK(%s, %.0f)", lock, r.filling.Timeout().Seconds()))
 	if err == nil && len(found) != 1 {
 		err = wire.ErrAnswer
@@ -145,7 +190,7 @@ func (r *restoration) alone(ctx context.Context, do func() error) error {
 		return r.failed("locking the database", err)
 	}
 	if found[0][0] != "1" {
-		return fmt.Errorf("mysql: database %q: %w", conn.Database, sink.ErrBusy)
+		return fmt.Errorf("mysql: database %q: %w", conn.Database, sink.ErrRestoring)
 	}
 	r.now = settings{}
 	err = do()

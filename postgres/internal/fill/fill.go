@@ -23,6 +23,7 @@ type DB struct {
 	config  *pgconn.Config
 	session *session
 	filler  sink.Filler
+	guard   *session // keeps other restorations out, if there is one
 }
 
 var (
@@ -100,6 +101,7 @@ func (db *DB) Analyze(ctx context.Context, name string, f sink.Filling) error {
 // Close discards the table that is being filled, and closes the connection. It takes a few seconds at most.
 func (db *DB) Close() error {
 	err := db.filler.Close()
+	db.release()
 	db.session.close()
 	return err
 }

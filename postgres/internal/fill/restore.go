@@ -4,9 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"culvert/internal/lazyregexp"
 	"culvert/postgres/internal/pgdump"
@@ -64,7 +67,7 @@ func (db *DB) Restores(d source.Dialect) bool { return d == source.PostgreSQL }
 // it has, in a schema of its own, culvert_restore.
 func (db *DB) Restore(
 	ctx context.Context, load string, s *source.Schema, f sink.Filling,
-) (sink.Restoration, error) {
+) (_ sink.Restoration, failed error) {
 	if !db.Restores(s.Dialect) {
 		return nil, fmt.Errorf("postgres: the schema is one of %s", s.Dialect)
 	}
@@ -76,7 +79,16 @@ func (db *DB) Restore(
 	r := &restoration{
 		filling: f, db: db, load: load, statements: s.Statements, methods: methodsOf(s.Statements),
 	}
-	defer func() { db.session.rollback() }() // which is nothing after a commit
+	isFirst := db.guard == nil
+	if err := db.keepOthersOut(ctx, f); err != nil {
+		return nil, err
+	}
+	defer func() {
+		db.session.rollback() // which is nothing after a commit
+		if failed != nil && isFirst {
+			db.release()
+		}
+	}()
 	for {
 		if err := db.begin(ctx, f); err != nil {
 			return nil, err
@@ -92,6 +104,44 @@ func (db *DB) Restore(
 		if err != nil || ended {
 			return r, err
 		}
+	}
+}
+
+// restoreLock is the number of the advisory lock that a restoration holds until it ends. It belongs to a transaction of a
+// connection of its own, which does nothing else, so that it also works behind a connection pooler.
+const restoreLock = "1129664079"
+
+// keepOthersOut waits until no other restoration works in the database. Without a connection for that, only the tables
+// are locked.
+func (db *DB) keepOthersOut(ctx context.Context, f sink.Filling) error {
+	if db.guard != nil {
+		return nil
+	}
+	s, err := connect(ctx, db.config)
+	if err != nil {
+		return ctx.Err()
+	}
+	if err = s.begin(ctx, f); err == nil {
+		err = s.exec(ctx, "SELECT pg_catalog.pg_advisory_xact_lock("+restoreLock+")")
+		if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == codeLockNotAvailable {
+			err = fmt.Errorf("postgres: database %q: %w", db.config.Database, sink.ErrRestoring)
+		} else {
+			err = s.failed(ctx, "waiting for other loads", err)
+		}
+	}
+	if err != nil {
+		s.close()
+		return err
+	}
+	db.guard = s
+	return nil
+}
+
+// release lets others in.
+func (db *DB) release() {
+	if db.guard != nil {
+		db.guard.close()
+		db.guard = nil
 	}
 }
 
@@ -209,6 +259,7 @@ func (r *restoration) Filled() bool { return r.done[filled] }
 // Finish runs each statement in a transaction of its own, or with a few others that take no time, in which it is
 // recorded. Indexes and keys of several tables are made at the same time.
 func (r *restoration) Finish(ctx context.Context, n int) (err error) {
+	defer r.db.release()
 	if err := r.db.begin(ctx, r.filling); err != nil { // to look whether the session still stands
 		return err
 	}
