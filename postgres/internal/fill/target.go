@@ -203,13 +203,13 @@ func (s *session) lock(ctx context.Context, t *target, mode string) error {
 func lockSQL(t *target, mode string) string { return "LOCK TABLE " + t.sql + " IN " + mode + " MODE" }
 
 // sequenceSQL is the sequence from which the column a of the table c takes its numbers, after the direction in which
-// they go, if the user may read and set it.
+// they go, if the user may read and set it. Without the CASE, the server may ask for rights on what is no sequence.
 const sequenceSQL = `(
 	SELECT CASE WHEN q.seqincrement > 0 THEN '+' ELSE '-' END || pg_catalog.format('%I.%I', sn.nspname, s.relname)
 	FROM pg_catalog.pg_class s JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid
 	JOIN pg_catalog.pg_namespace sn ON sn.oid = s.relnamespace
-	WHERE s.relkind = 'S' AND pg_catalog.has_sequence_privilege(s.oid, 'SELECT')
-		AND pg_catalog.has_sequence_privilege(s.oid, 'UPDATE') AND s.oid IN (
+	WHERE CASE WHEN s.relkind = 'S' THEN pg_catalog.has_sequence_privilege(s.oid, 'SELECT')
+			AND pg_catalog.has_sequence_privilege(s.oid, 'UPDATE') ELSE false END AND s.oid IN (
 			SELECT d.objid FROM pg_catalog.pg_depend d
 			WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
 				AND d.refobjid = c.oid AND d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i')
