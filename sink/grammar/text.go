@@ -29,8 +29,8 @@ func trimmedText(most int) Grammar {
 	}
 }
 
-// filledText is the grammar of character(n) of PostgreSQL, which fills up texts with spaces: one that ends in others comes
-// from a column in which they mean something.
+// filledText is the grammar of character(n) of PostgreSQL, which fills up texts with spaces: one that ends in others
+// comes from a column in which they mean something.
 func filledText(most int) Grammar {
 	takes := trimmedText(most)
 	return func(kind source.Kind, value []byte) string {

@@ -74,7 +74,9 @@ func changes(text, charset string) string {
 // checkSQL returns the expression of the value that says which column, counted from 1, does not survive. It is NULL if
 // all do, and "" if that is always so. It also returns the columns as SQL, with the bytes of those that may not
 // survive.
-func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (check string, asBytes []string, err error) {
+func (s *session) checkSQL(ctx context.Context, columns []sqlsource.Column) (
+	check string, asBytes []string, err error,
+) {
 	cases := ""
 	asBytes = make([]string, len(columns))
 	for i, c := range columns {
