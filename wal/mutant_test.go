@@ -219,6 +219,7 @@ func unless(mutated bool, call func() error) error {
 // TestMutants builds the package with these faults, and checks that the test that is named for each fails with it and
 // passes without any. The long form runs all these tests on each.
 func TestMutants(t *testing.T) {
+	testkit.Long(t)
 	if testkit.RaceDetector() {
 		t.Skip("each mutant is a fault of one goroutine, and the detector has no part in finding it")
 	}

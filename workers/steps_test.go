@@ -208,6 +208,7 @@ func isOfPlan(kind string) bool {
 // that have to do with that are chosen, and under the race detector every fourth one of all. In its long form, the test
 // chooses each step of each kind; with the race detector the first of each kind.
 func TestCoordinatorIsKilled(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	quiet := newQuietFixture(t) // nothing writes to it, so the exports of all rounds see one state
 	var s seenSteps

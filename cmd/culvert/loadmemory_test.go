@@ -17,6 +17,7 @@ import (
 // TestLoadMemory holds the process to the bound of docs/memory.md, with a table in one file and in parts, of text that
 // the database reads and of text that is decoded. The long form also loads with one job and with eight.
 func TestLoadMemory(t *testing.T) {
+	testkit.Long(t)
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
 	}
@@ -78,6 +79,7 @@ func loadCeiling(jobs int, parts, decoded bool) float64 {
 // TestLoadMemoryOfLargeRows holds the process to the bound of docs/memory.md for rows of megabytes that are decoded,
 // whatever the number of jobs.
 func TestLoadMemoryOfLargeRows(t *testing.T) {
+	testkit.Long(t)
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
 	}
@@ -99,6 +101,7 @@ func TestLoadMemoryOfLargeRows(t *testing.T) {
 // TestMemoryOfLargeRowsOfSQLite holds the process to the bounds of docs/memory.md for rows of megabytes that are copied
 // from SQLite, and loaded into SQLite.
 func TestMemoryOfLargeRowsOfSQLite(t *testing.T) {
+	testkit.Long(t)
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
 	}

@@ -34,6 +34,15 @@ func Missing(tb testing.TB, what, install string) {
 // broke.
 func Soak() bool { return os.Getenv("CULVERT_TEST_SOAK") == "1" }
 
+// Long skips a test that takes long and that few changes can break, where only go test is called: without
+// CULVERT_TEST_ALL=1 and outside ./dev soak.
+func Long(tb testing.TB) {
+	tb.Helper()
+	if os.Getenv("CULVERT_TEST_ALL") != "1" && !Soak() {
+		tb.Skip("skipped: it takes long; to run it: CULVERT_TEST_ALL=1, or ./dev soak")
+	}
+}
+
 // keepLog keeps the log of a server that a failed test has used, in the directory CULVERT_TEST_LOGS of the environment,
 // which ./dev test sets.
 func keepLog(tb testing.TB, server, log string) {
