@@ -3,12 +3,14 @@ package read
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
+	"culvert/internal/grace"
 	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
@@ -199,6 +201,9 @@ type division struct {
 	template *rows // of a range, without its session and condition
 	readers  []*reader
 	reading  atomic.Int64 // readers that have not ended
+
+	running context.Context // of all statements
+	cancel  context.CancelFunc
 }
 
 // share has the session of the rows and others read the ranges of the table.
@@ -211,6 +216,7 @@ func (r *tableRows) share(ranges *ranges, helpers []*session) (*division, error)
 		return nil, r.fail(err)
 	}
 	d := &division{db: r.db, ranges: ranges, template: r.rows}
+	d.running, d.cancel = grace.Context(r.ctx, patience)
 	ranges.readers = float64(1 + len(helpers))
 	d.reading.Store(int64(1 + len(helpers)))
 	for _, s := range append([]*session{r.session}, helpers...) {
@@ -234,7 +240,7 @@ func (d *division) end(err error) {
 func (d *division) rangeRows(s *session, condition string) *rows {
 	of := d.template
 	one := &rows{
-		session: s, ctx: of.ctx, name: of.name, counted: true, own: true, sql: of.sql,
+		session: s, ctx: d.running, running: d.running, name: of.name, counted: true, own: true, sql: of.sql,
 		columns: of.columns, known: of.known, table: of.table, checks: of.checks, asBytes: of.asBytes,
 		decoders: slices.Clone(of.decoders),
 	}
@@ -266,7 +272,14 @@ func (r *reader) PrintedBy() source.Dialect { return source.MySQL }
 func (r *reader) Next(b *source.Batch) error {
 	b.Reset(len(r.Columns()))
 	for r.err == nil && !b.Full() {
-		if err := r.add(b); err != nil {
+		err := r.division.template.ctx.Err()
+		if err == nil {
+			err = r.add(b)
+		}
+		if ended := r.division.template.ctx.Err(); ended != nil && err != io.EOF {
+			err = fmt.Errorf("mysql: %s: %w", r.division.template.name, ended)
+		}
+		if err != nil {
 			r.end(err)
 		}
 	}
@@ -281,12 +294,12 @@ func (r *reader) Next(b *source.Batch) error {
 func (r *reader) add(b *source.Batch) error {
 	d := r.division
 	if r.rows == nil {
-		condition, weight, err := d.ranges.take(d.template.ctx, r.session)
+		condition, weight, err := d.ranges.take(d.running, r.session)
 		if err == io.EOF {
 			return err
 		}
 		if err != nil {
-			return r.session.Explain(d.template.ctx, d.template.name, err)
+			return r.session.Explain(d.running, d.template.name, err)
 		}
 		r.rows, r.weight = d.rangeRows(r.session, condition), weight
 	}
@@ -319,7 +332,9 @@ func (r *reader) end(err error) {
 	if r.session != r.division.db.session {
 		r.division.db.group.put(r.session)
 	}
-	r.division.reading.Add(-1)
+	if r.division.reading.Add(-1) == 0 {
+		r.division.cancel()
+	}
 }
 
 // Next implements [source.Rows].

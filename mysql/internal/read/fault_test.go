@@ -308,3 +308,51 @@ func TestCloseWhileOpen(t *testing.T) {
 	expectIdle(t, database, 0)
 	goleak.VerifyNone(t, leaks)
 }
+
+// TestCanceledKeepsConnection ends the rows of a table by their context, as an export does if a value cannot be written.
+// The connections can then read the next table.
+func TestCanceledKeepsConnection(t *testing.T) {
+	_, database := openNew(t, strings.Replace(manyRows, " AS", " (PRIMARY KEY (i)) AS", 1))
+	for _, connections := range []int{1, 3} {
+		db := openTogether(t, database.URL(), connections)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		rows, err := db.Table(ctx, "t")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := rows.(source.Divider).Divide(connections)
+		if err != nil || len(all) != connections {
+			t.Fatalf("%d readers, %v", len(all), err)
+		}
+		var b source.Batch
+		for _, one := range all {
+			if err := one.Next(&b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cancel()
+		for _, one := range all {
+			if err := one.Next(&b); !errors.Is(err, context.Canceled) {
+				t.Errorf("a reader: %v, want context.Canceled", err)
+			}
+		}
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+		beside, _ := db.Beside(connections - 1)
+		for _, src := range append([]source.Source{db}, beside...) {
+			again, err := src.Table(t.Context(), "t")
+			if err != nil {
+				t.Fatalf("of %d connections: %v", connections, err)
+			}
+			expectRows(t, again, 300_000)
+			if err := errors.Join(again.Close(), src.Close()); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(beside) != connections-1 {
+			t.Errorf("%d connections are left, want %d", 1+len(beside), connections)
+		}
+	}
+}

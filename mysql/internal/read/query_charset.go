@@ -41,7 +41,7 @@ func (r *rows) checkDoubtful() error {
 	}
 	with := r.withQuery()
 	// Without rows to look at, the server does not run the query.
-	found, err := r.session.Query(r.ctx, len(doubtful), with+"SELECT "+strings.Join(charsets, ", ")+
+	found, err := r.session.Query(r.running, len(doubtful), with+"SELECT "+strings.Join(charsets, ", ")+
 		" FROM "+queryName+" WHERE FALSE")
 	switch {
 	case slices.Contains(misplaced, wire.ErrorNumber(err)):
@@ -54,7 +54,7 @@ func (r *rows) checkDoubtful() error {
 	}
 	cases := ""
 	for at, i := range doubtful {
-		if survives, err := r.session.survives(r.ctx, found[0][at]); err != nil {
+		if survives, err := r.session.survives(r.running, found[0][at]); err != nil {
 			return err
 		} else if !survives {
 			cases += fmt.Sprintf(" WHEN %s THEN %d", replaced(columnName(i), found[0][at]), at)
@@ -63,7 +63,7 @@ func (r *rows) checkDoubtful() error {
 	if cases == "" {
 		return nil
 	}
-	lost, err := r.firstLost(r.ctx, with+"SELECT CASE"+cases+" END AS lost FROM "+queryName+
+	lost, err := r.firstLost(r.running, with+"SELECT CASE"+cases+" END AS lost FROM "+queryName+
 		" HAVING lost IS NOT NULL LIMIT 1")
 	if err != nil || lost < 0 {
 		return err
@@ -78,7 +78,7 @@ var misplaced = []int{1064, 1221, 1234, 1235}
 // unchecked returns the error of a query that cannot be part of another one, so that its texts cannot be checked. It is
 // nil for what the server cannot explain, such as SHOW, which reads no table.
 func (r *rows) unchecked(refused error) error {
-	statement, err := r.session.Prepare(r.ctx, "EXPLAIN "+r.query, 0)
+	statement, err := r.session.Prepare(r.running, "EXPLAIN "+r.query, 0)
 	if wire.Refused(err) != nil {
 		return nil
 	}

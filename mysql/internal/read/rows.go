@@ -1,13 +1,16 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"time"
 
+	"culvert/internal/grace"
 	"culvert/internal/sqlsource"
 	"culvert/mysql/internal/catalog"
 	"culvert/mysql/internal/wire"
@@ -15,6 +18,10 @@ import (
 )
 
 var errClosed = errors.New("mysql: the rows are closed")
+
+// patience is how long the server may still take to answer when the context of the rows has ended. Then the driver
+// closes the connection; until then, it is kept for other tables.
+const patience = 2 * time.Second
 
 // rows are the rows of a statement.
 type rows struct {
@@ -29,6 +36,8 @@ type rows struct {
 
 	statement driver.Stmt
 	result    driver.Rows
+	running   context.Context    // of the statement that runs, and of what follows; nil before that
+	cancel    context.CancelFunc // of running, or nil
 	columns   []source.Column
 	known     []sqlsource.Column // the same, of a table
 	table     table              // which it is
@@ -72,8 +81,11 @@ func (r *rows) execute() (err error) {
 			return err
 		}
 	}
+	if r.running == nil {
+		r.running, r.cancel = grace.Context(r.ctx, patience)
+	}
 	err = wire.Guarded(func() error {
-		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.ctx, nil)
+		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.running, nil)
 		return err
 	})
 	if err != nil {
@@ -212,7 +224,11 @@ func (r *rows) finish(err error) error {
 	if err == io.EOF {
 		err = r.confirm()
 	}
-	if err != io.EOF {
+	switch {
+	case err == io.EOF:
+	case r.result != nil && errors.Is(err, r.ctx.Err()): // the connection can be kept
+		err = fmt.Errorf("mysql: %s: %w", r.after(err), err)
+	default:
 		err = r.session.Explain(r.ctx, r.after(err), err)
 	}
 	r.end(err)
@@ -247,7 +263,7 @@ func (r *rows) confirm() error {
 		return err
 	}
 	if !r.own {
-		if err := r.session.keepSnapshot(r.ctx); err != nil {
+		if err := r.session.keepSnapshot(r.running); err != nil {
 			return err
 		}
 	}
@@ -261,11 +277,11 @@ func (r *rows) confirm() error {
 // rows as it is.
 func (r *rows) checkResult() error {
 	if !r.session.IsMariaDB {
-		if err := r.session.Warned(r.ctx); err != nil {
+		if err := r.session.Warned(r.running); err != nil {
 			return err
 		}
 	}
-	found, err := r.session.Query(r.ctx, 2, "SELECT FOUND_ROWS(), @@warning_count")
+	found, err := r.session.Query(r.running, 2, "SELECT FOUND_ROWS(), @@warning_count")
 	if err != nil {
 		return err
 	}
@@ -277,7 +293,7 @@ func (r *rows) checkResult() error {
 	case err != nil:
 		return wire.ErrAnswer
 	case found[0][1] != "0" && r.session.IsMariaDB:
-		if err := r.session.Warned(r.ctx); err != nil {
+		if err := r.session.Warned(r.running); err != nil {
 			return err
 		}
 	}
@@ -314,6 +330,9 @@ func (r *rows) end(err error) {
 		return
 	}
 	r.err = err
+	if r.cancel != nil {
+		defer r.cancel()
+	}
 	if r.result != nil && wire.Refused(err) == nil && !r.session.Gone {
 		r.interrupt() // otherwise the driver would receive all remaining rows
 		return
@@ -321,6 +340,6 @@ func (r *rows) end(err error) {
 	// The statement has ended, or its connection is closed, so these errors are already known.
 	_ = r.release()
 	if err != io.EOF && !r.session.Gone && !r.own {
-		_ = r.session.keepSnapshot(r.ctx)
+		_ = r.session.keepSnapshot(cmp.Or(r.running, r.ctx))
 	}
 }
