@@ -308,7 +308,8 @@ func (db *DB) loadSQL(into string, columns []column) func(file string) string {
 		}
 		fields = append(fields, variable)
 	}
-	end := `' INTO TABLE ` + into + ` CHARACTER SET ` + db.charset(columns) + ` FIELDS TERMINATED BY '\t' ESCAPED BY '\\'` +
+	end := `' INTO TABLE ` + into + ` CHARACTER SET ` + db.charset(columns) +
+		` FIELDS TERMINATED BY '\t' ESCAPED BY '\\'` +
 		` LINES TERMINATED BY '\n' (` + strings.Join(fields, ", ") + ")"
 	if len(sets) > 0 {
 		end += " SET " + strings.Join(sets, ", ")
