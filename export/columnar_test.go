@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,25 +15,29 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/format/arrow"
+	"culvert/format/arrow/arrowread"
 	"culvert/format/arrow/arrowtest"
 	"culvert/format/parquet"
+	"culvert/format/parquet/parquetread"
 	"culvert/format/parquet/parquettest"
+	"culvert/manifest"
 	"culvert/source"
 )
 
 // columnar is a format of columns, and how another implementation counts the rows of a file.
 type columnar struct {
 	format.Format
+	read format.Columnar
 	rows func(tb testing.TB, file []byte) int64
 }
 
 // eachColumnar runs a test for each format of columns.
 func eachColumnar(t *testing.T, test func(t *testing.T, c columnar)) {
 	for name, c := range map[string]columnar{
-		"Parquet": {parquet.Format{}, func(tb testing.TB, file []byte) int64 {
+		"Parquet": {parquet.Format{}, parquetread.Format{}, func(tb testing.TB, file []byte) int64 {
 			return parquettest.Open(tb, file).NumRows()
 		}},
-		"Arrow": {arrow.Format{}, func(tb testing.TB, file []byte) (n int64) {
+		"Arrow": {arrow.Format{}, arrowread.Format{}, func(tb testing.TB, file []byte) (n int64) {
 			_, records := arrowtest.Read(tb, file)
 			for _, record := range records {
 				n += record.NumRows()
@@ -197,5 +202,98 @@ func testColumnarUnfit(t *testing.T, c columnar) {
 		if unfit, is := errors.AsType[*format.ValueError](err); !is || unfit.Row != row {
 			t.Errorf("%s: error %v, want one about row %d", query, err, row)
 		}
+	}
+}
+
+// TestColumnarLossy writes what does not fit as the plan says, counts it, and does not call it equal to the database.
+func TestColumnarLossy(t *testing.T) { eachColumnar(t, testColumnarLossy) }
+
+func testColumnarLossy(t *testing.T, c columnar) {
+	src := database(t, `CREATE TABLE odd (n INTEGER NOT NULL, t TEXT, d DATE, b BLOB);
+		INSERT INTO odd VALUES (1, 'a', '2026-01-02', x'01'), ('two', x'00ff', 'infinity', 'text'),
+			(3, 'c', '10000-01-01', NULL)`)
+	const head = "n,t,d,b\n1,a,2026-01-02,\\x01\n"
+	for how, want := range map[format.Lossy]string{
+		format.LossyNull:   head + ",,,\n3,c,,\n",
+		format.LossyString: head + "two,\\x00ff,infinity,\\x74657874\n3,c,10000-01-01,\n",
+	} {
+		plan := export.Plan{Format: c.Format, Compression: export.None, Unencrypted: true, Jobs: 2, Lossy: how}
+		to := newShelf()
+		if _, err := plan.Tables(t.Context(), to, src, []string{"odd"}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := export.OpenDirectory(filesOf(to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := to.files[d.Manifest.Tables[0].File()]
+		file, err := c.read.Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := printed(t, file); got != want {
+			t.Errorf("%s: %q, want %q", how, got, want)
+		}
+		unfit := []manifest.Unfit{
+			{Column: "n", Values: 1}, {Column: "t", Values: 1}, {Column: "d", Values: 2}, {Column: "b", Values: 1},
+		}
+		if got := d.Manifest.Tables[0].Unfit(); !slices.Equal(got, unfit) || d.Manifest.Lossy != how.String() {
+			t.Errorf("%s: the manifest has %+v, %s", how, got, d.Manifest.Lossy)
+		}
+		if err := d.Verify(t.Context(), nil); err != nil {
+			t.Error(err)
+		}
+		err = d.Compare(t.Context(), src, 1, nil, nil, nil)
+		if how == format.LossyNull && (err == nil || !strings.Contains(err.Error(), "cannot be proved equal")) {
+			t.Errorf("compared: %v", err)
+		}
+	}
+	plan := export.Plan{Unencrypted: true, Lossy: format.LossyNull}
+	if _, err := plan.Table(t.Context(), io.Discard, src, "odd"); err == nil {
+		t.Error("CSV is lossy")
+	}
+}
+
+// printed returns the rows of a file, of which there are few, as CSV.
+func printed(t *testing.T, file format.ColumnFile) string {
+	t.Helper()
+	encoder, err := format.CSV{}.Encoder(file.Columns())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := file.Rows(0, make([]format.Field, len(file.Columns())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b source.Batch
+	if err := rows.Next(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
+	}
+	text, err := encoder.AppendRows(encoder.AppendHeader(nil), &b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestColumnarLossyLarge keeps large rows, but for one value.
+func TestColumnarLossyLarge(t *testing.T) { eachColumnar(t, testColumnarLossyLarge) }
+
+func testColumnarLossyLarge(t *testing.T, c columnar) {
+	large := generated{rows: 3, change: func(row int, _ []byte) []byte {
+		text := bytes.Repeat([]byte("large "), 1<<20)
+		if row == 1 {
+			text[0] = 0xff
+		}
+		return text
+	}}
+	plan := export.Plan{Format: c.Format, Compression: export.None, Unencrypted: true, Lossy: format.LossyNull}
+	var out bytes.Buffer
+	stats, err := plan.Table(t.Context(), &out, &large, "")
+	if err != nil || len(stats.Unfit) != 1 || stats.Unfit[0].Values != 1 || c.rows(t, out.Bytes()) != 3 {
+		t.Errorf("%+v, %v", stats, err)
 	}
 }

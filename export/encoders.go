@@ -6,6 +6,7 @@ import (
 
 	"culvert/format"
 	"culvert/internal/canonical"
+	"culvert/manifest"
 	"culvert/source"
 )
 
@@ -41,13 +42,43 @@ func stored(columns []source.Column, masked []string) []source.Column {
 	return columns
 }
 
+// fitter returns what makes the values of rows fit, or nil, and the columns of what is written.
+func (p *Plan) fitter(rows source.Rows, columns []source.Column) (format.Fitter, []source.Column, error) {
+	if p.Lossy == format.NotLossy {
+		return nil, columns, nil
+	}
+	fitting, is := p.format().(format.Fitting)
+	if !is {
+		return nil, nil, fmt.Errorf("export: every value fits the format of %s files: it cannot be lossy",
+			p.format().Extension())
+	}
+	return fitting.Fitter(columns, printedBy(rows), p.Lossy)
+}
+
+// unfitOf returns how many values of columns did not fit.
+func unfitOf(f format.Fitter, columns []source.Column) (all []manifest.Unfit) {
+	if f == nil {
+		return nil
+	}
+	for i, n := range f.Unfit() {
+		if n > 0 {
+			all = append(all, manifest.Unfit{Column: manifest.ValidNames([]string{columns[i].Name})[0], Values: n})
+		}
+	}
+	return all
+}
+
+func printedBy(rows source.Rows) source.Dialect {
+	if printer, is := rows.(source.Printer); is {
+		return printer.PrintedBy()
+	}
+	return ""
+}
+
 // types returns what the values of rows are, and so which of their texts may not be canonical. What is masked is no
 // longer what the database has printed.
 func (p *Plan) types(rows source.Rows, masked []string) *canonical.Types {
-	columns, printed := rows.Columns(), source.Dialect("")
-	if printer, is := rows.(source.Printer); is {
-		printed = printer.PrintedBy()
-	}
+	columns, printed := rows.Columns(), printedBy(rows)
 	if p.exported != nil {
 		columns, printed = p.exported, ""
 	}

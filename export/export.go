@@ -15,6 +15,7 @@ import (
 	"culvert/format"
 	"culvert/internal/compress"
 	"culvert/internal/rowsum"
+	"culvert/manifest"
 	"culvert/mask"
 	"culvert/pace"
 	"culvert/source"
@@ -110,6 +111,10 @@ type Plan struct {
 	// limit. A table without rows is only in the manifest, and needs a definition.
 	Choices map[string]source.Choice
 
+	// Lossy says what becomes of values that the type of their column does not have in the Format, which must be a
+	// [format.Fitting] then. Sums are those of what is written, and the manifest has how many there were.
+	Lossy format.Lossy
+
 	// Pace limits how fast rows are written to all files together.
 	Pace pace.Pace
 
@@ -141,6 +146,8 @@ type Stats struct {
 	Indivisible *source.IndivisibleError // why there were no more readers, if more would have been useful
 
 	Outside bool // the rows may be newer than the snapshot, see [source.PartialSnapshotter]
+
+	Unfit []manifest.Unfit // what did not fit, by the Lossy of the plan
 
 	Untold []string // the columns with values whose type the text does not tell, see [source.Untold]
 }
@@ -299,7 +306,11 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 	if err != nil {
 		return Stats{}, err
 	}
-	encoder, lines, err := p.encoders(stored(rows.Columns(), masker.Columns()))
+	fitter, columns, err := p.fitter(rows, stored(rows.Columns(), masker.Columns()))
+	if err != nil {
+		return Stats{}, err
+	}
+	encoder, lines, err := p.encoders(columns)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -327,6 +338,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		encoder:  encoder,
 		lines:    lines,
 		masker:   masker,
+		fitter:   fitter,
 		types:    p.types(rows, masker.Columns()),
 		codec:    w.codec,
 		trailer:  compress.NewTrailer(p.Compression.codec()),
@@ -346,6 +358,7 @@ func (p *Plan) run(ctx context.Context, w work) (stats Stats, err error) {
 		err = pl.runEncrypted(agefile.Config{Workers: p.jobs()}, p.Recipients)
 	}
 	pl.stats.Out = out.n
+	pl.stats.Unfit = unfitOf(fitter, columns)
 	if untold, is := rows.(source.Untold); is && err == nil {
 		_, numbers := p.format().(format.JSONL)
 		pl.stats.Untold = untold.Untold(numbers)

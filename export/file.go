@@ -97,6 +97,7 @@ func (p *Plan) writeFile(ctx context.Context, to place.Place, name string, w wor
 		File: name, Rows: out.stats.Rows, TextBytes: out.stats.Text, FileBytes: out.stats.Out,
 		SHA256: hex.EncodeToString(out.sum.Sum(nil)), Sum: out.stats.Sum.String(),
 		Canonical: out.stats.Canonical.String(), Untold: manifest.ValidNames(out.stats.Untold),
+		Unfit: out.stats.Unfit,
 	}
 	if w.part != nil && w.part.Range != (source.Range{}) {
 		out.entry.Range = &w.part.Range

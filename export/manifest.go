@@ -27,7 +27,7 @@ func (p *Plan) NewManifest(of source.Description) *manifest.Manifest {
 		m.CSV, m.Requires = d.String(), []string{manifest.DialectFeature}
 	}
 	m.Compression = p.Compression.String()
-	m.Encrypted = !p.Unencrypted
+	m.Encrypted, m.Lossy = !p.Unencrypted, p.Lossy.String()
 	m.Omitted = p.Omitted
 	if !p.Masks.IsZero() && p.Masks.Key != nil {
 		m.MaskKey = p.Masks.Key.Fingerprint()

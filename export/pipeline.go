@@ -35,6 +35,7 @@ type pipeline struct {
 	encoder  format.Encoder
 	lines    format.LineEncoder // of the CSV whose lines are summed up
 	masker   *mask.Masker       // or nil
+	fitter   format.Fitter      // or nil
 	types    *canonical.Types
 	codec    *compress.Encoder
 	trailer  *compress.Trailer
@@ -55,7 +56,8 @@ type pipeline struct {
 	turn      sync.Mutex      // its holder puts frames into the queue, and uses large and whole
 	large     canonical.Adder // of a batch that is made in pieces
 	whole     source.Batch    // that batch, masked
-	masked    sync.Pool       // of *source.Batch, as many as there are jobs
+	fitted    source.Batch    // that batch, with values that fit
+	changed   sync.Pool       // of *source.Batch, for what masker and fitter make of a batch
 }
 
 // frame is a batch of rows, or a piece of text, in the pipeline.
@@ -263,25 +265,37 @@ func (pl *pipeline) work(f *frame) {
 func (pl *pipeline) appendMasked(f *frame, size int) (err error) {
 	batch := &f.batch
 	if pl.masker != nil {
-		masked, _ := pl.masked.Get().(*source.Batch)
-		if masked == nil {
-			masked = new(source.Batch)
-		}
-		defer func() {
-			if masked.Memory() > maxBatchMemory {
-				masked.Release() // values may become longer
-			}
-			pl.masked.Put(masked)
-		}()
-		masked.SetRowSize(pl.encoder.RowSize())
+		masked := pl.takeBatch()
+		defer pl.giveBatch(masked)
 		if err := pl.masker.Mask(masked, batch); err != nil {
 			return err
 		}
 		batch = masked
 	}
+	if pl.fitter != nil {
+		fitted := pl.takeBatch()
+		defer pl.giveBatch(fitted)
+		batch = pl.fitter.Fit(fitted, batch)
+	}
 	f.text = slices.Grow(f.text, batch.TextSize())
 	f.text, err = pl.appendRows(f, batch, &f.sum, size, f.cut)
 	return err
+}
+
+func (pl *pipeline) takeBatch() *source.Batch {
+	b, _ := pl.changed.Get().(*source.Batch)
+	if b == nil {
+		b = new(source.Batch)
+	}
+	b.SetRowSize(pl.encoder.RowSize())
+	return b
+}
+
+func (pl *pipeline) giveBatch(b *source.Batch) {
+	if b.Memory() > maxBatchMemory {
+		b.Release() // values may become longer
+	}
+	pl.changed.Put(b)
 }
 
 // appendRows appends the rows of a batch to the text of a frame, in pieces, and adds them to sum.

@@ -134,6 +134,10 @@ func (pl *pipeline) putPieces(b *source.Batch) error {
 		b = &pl.whole
 		defer pl.whole.Reset(0)
 	}
+	if pl.fitter != nil {
+		b = pl.fitter.Fit(&pl.fitted, b)
+		defer pl.fitted.Reset(0)
+	}
 	text, err := pl.appendRows(item.Value, b, &pl.large, pl.frameSize, func(text []byte) ([]byte, error) {
 		item.Value.text = text
 		pl.queue.Put(item)

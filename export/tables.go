@@ -314,7 +314,7 @@ func (t *tables) join(one *table) (entry manifest.Table, err error) {
 	s := &one.stats
 	entry.Readers = s.Readers
 	s.Rows, s.Text, s.Out, s.Untold = entry.Rows, entry.TextBytes, entry.FileBytes, entry.Untold()
-	s.Columns, s.Parts = one.outline.Columns, one.files
+	s.Columns, s.Parts, s.Unfit = one.outline.Columns, one.files, entry.Unfit()
 	if entry.IsDefined() {
 		s.File = ""
 		return entry, nil

@@ -36,6 +36,7 @@ type Manifest struct {
 	CSV         string    `json:"csv,omitempty"` // the settings of a dialect of CSV
 	Compression string    `json:"compression"`
 	Encrypted   bool      `json:"encrypted"`
+	Lossy       string    `json:"lossy,omitempty"` // what became of values that did not fit
 	Omitted     []string  `json:"omitted,omitempty"`
 	MaskKey     string    `json:"mask_key,omitempty"` // the fingerprint of the key of masks
 	Schema      *Schema   `json:"schema,omitempty"`
@@ -123,6 +124,13 @@ type Part struct {
 	Sum       string        `json:"sum,omitempty"`
 	Canonical string        `json:"canonical,omitempty"`
 	Untold    []string      `json:"untold,omitempty"` // columns; see [source.Untold]
+	Unfit     []Unfit       `json:"unfit,omitempty"`  // columns with values that did not fit
+}
+
+// Unfit says how many values of a column did not fit its type.
+type Unfit struct {
+	Column string `json:"column"`
+	Values int64  `json:"values"`
 }
 
 // New begins the manifest of an export that begins now, without tables, by what the source says of itself. The caller
@@ -213,6 +221,21 @@ func (t *Table) Untold() (names []string) {
 		}
 	}
 	return names
+}
+
+// Unfit returns how many values of each column did not fit, in all parts.
+func (t *Table) Unfit() (all []Unfit) {
+	for _, part := range t.Parts {
+		for _, one := range part.Unfit {
+			at := slices.IndexFunc(all, func(u Unfit) bool { return u.Column == one.Column })
+			if at < 0 {
+				all = append(all, one)
+			} else {
+				all[at].Values += one.Values
+			}
+		}
+	}
+	return all
 }
 
 // valid returns a text that JSON can hold. The names of some databases are not UTF-8.

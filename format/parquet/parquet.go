@@ -40,6 +40,13 @@ var usual = limits{
 // Extension returns ".parquet".
 func (Format) Extension() string { return ".parquet" }
 
+// Fitter implements [format.Fitting].
+func (Format) Fitter(
+	columns []source.Column, printed source.Dialect, how format.Lossy,
+) (format.Fitter, []source.Column, error) {
+	return typed.Fitter(columns, printed, how)
+}
+
 // Encoder returns an encoder, which is a [format.Assembled]. It fails if there are no columns, if two have the same
 // name, or if a name is not valid UTF-8, since most readers refuse such files.
 func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {

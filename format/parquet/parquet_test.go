@@ -287,3 +287,29 @@ func BenchmarkAppendRows(b *testing.B) {
 	}
 	b.ReportMetric(float64(len(text))/float64(len(block)), "ratio")
 }
+
+// TestFitLent makes a value of a row that is lent fit, and keeps the others.
+func TestFitLent(t *testing.T) {
+	fitter, columns, err := Format{}.Fitter(columnsOf(t, "int32", "date"), source.PostgreSQL, format.LossyNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, dst := new(source.Batch), new(source.Batch)
+	b.SetLending(true)
+	b.Reset(2)
+	b.Append(source.Number, []byte("1"))
+	b.Append(source.Text, []byte("2026-01-02"))
+	b.EndRow()
+	b.Lend(source.Number, []byte("2"))
+	b.Lend(source.Text, []byte("infinity"))
+	b.EndRow()
+	want := batchOf([]cell{{source.Number, "1"}, {source.Text, "2026-01-02"}}, []cell{{source.Number, "2"}, null})
+	fitted := fitter.Fit(dst, b)
+	if !fitted.HasLent() || !slices.Equal(fitter.Unfit(), []int64{0, 1}) {
+		t.Errorf("lent: %v, unfit: %v", fitted.HasLent(), fitter.Unfit())
+	}
+	parquettest.Expect(t, write(t, Format{}, columns, fitted), columns, want)
+	if again := fitter.Fit(dst, want); again != want {
+		t.Error("rows that fit are copied")
+	}
+}

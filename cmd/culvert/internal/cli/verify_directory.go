@@ -16,6 +16,7 @@ import (
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/format"
 	"culvert/manifest"
 	"culvert/source"
 )
@@ -80,6 +81,12 @@ func verifyDirectory(
 	}
 	if !d.Manifest.Consistent {
 		warn(l.Text + ": the tables are not all of one snapshot")
+	}
+	for i := range d.Manifest.Tables {
+		t := &d.Manifest.Tables[i]
+		if unfit := t.Unfit(); len(unfit) > 0 {
+			warn(database.Unfit(t.Name, unfit, format.LossyNames[d.Manifest.Lossy]))
+		}
 	}
 	err = d.Verify(ctx, func(t *manifest.Table, err error) {
 		result := verifiedTable{Name: t.Name, File: t.File(), Snapshot: t.Snapshot}

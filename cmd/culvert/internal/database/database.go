@@ -14,7 +14,9 @@ import (
 	"strings"
 
 	"culvert/cmd/culvert/internal/command"
+	"culvert/format"
 	"culvert/internal/lazyregexp"
+	"culvert/manifest"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -195,6 +197,20 @@ func unavailableHints(err error) []string {
 func Untold(table string, columns []string) string {
 	return fmt.Sprintf("table %q has values in %q whose type neither the text nor the type of the column tells: they "+
 		"would come back with another type, such as a number as a text; culvert copy keeps it", table, columns)
+}
+
+// Unfit says what became of values that did not fit the types of a format.
+func Unfit(table string, unfit []manifest.Unfit, how format.Lossy) string {
+	var columns []string
+	for _, one := range unfit {
+		columns = append(columns, fmt.Sprintf("%d of %q", one.Values, one.Column))
+	}
+	became := "are NULL in the file, so it cannot be proved equal to the database"
+	if how == format.LossyString {
+		became = "are text in the file"
+	}
+	return fmt.Sprintf("table %q: values that their type does not have %s: %s", table, became,
+		strings.Join(columns, ", "))
 }
 
 // OutsideSnapshot says that the snapshot of a source does not hold a table, or the rows of a query, whose name is "":

@@ -234,7 +234,10 @@ func run(
 		return db.Explain(err)
 	}
 	r.Sum, r.Readers, r.Reason, r.Outside = stats.Sum.String(), stats.Readers, reasonOf(stats), stats.Outside
-	r.Untold = stats.Untold
+	r.Untold, r.Unfit = stats.Untold, stats.Unfit
+	if len(stats.Unfit) > 0 && !o.JSON {
+		a.Console.Warn(database.Unfit(table, stats.Unfit, plan.Lossy))
+	}
 	if len(stats.Untold) > 0 && !o.JSON {
 		a.Console.Warn(database.Untold(table, stats.Untold))
 	}

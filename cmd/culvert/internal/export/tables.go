@@ -14,6 +14,7 @@ import (
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/format"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -28,7 +29,8 @@ type Report struct {
 	Outside bool   `json:"outside_snapshot,omitempty"` // of one table or query
 	database.MomentReport
 
-	Untold []string `json:"untold,omitempty"` // columns of one table
+	Untold []string         `json:"untold,omitempty"` // columns of one table
+	Unfit  []manifest.Unfit `json:"unfit,omitempty"`  // columns of one table or query
 
 	Author string `json:"author,omitempty"` // the fingerprint of whoever has signed several tables
 
@@ -56,11 +58,13 @@ type tableReport struct {
 	Reason    string `json:"reason,omitempty"` // why no more connections have read
 	Outside   bool   `json:"outside_snapshot,omitempty"`
 
-	Untold []string `json:"untold,omitempty"` // columns with values whose type the text does not tell
+	Untold []string         `json:"untold,omitempty"` // columns with values whose type the text does not tell
+	Unfit  []manifest.Unfit `json:"unfit,omitempty"`  // columns with values that did not fit
 
 	Error string `json:"error,omitempty"`
 
 	failedFile string
+	lossy      format.Lossy
 	hints      []string // what to do about the error
 }
 
@@ -179,6 +183,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 	for i := range all {
 		all[i].Err = e.db.Explain(all[i].Err)
 		reports[i] = newTableReport(a, &all[i])
+		reports[i].lossy = e.plan.Lossy
 		if all[i].Outside {
 			r.Consistent = new(bool)
 		}
@@ -255,6 +260,9 @@ func (r *Report) tell(w *command.Work, all []tableReport, of int) (complete int)
 			if t.Outside && !silent {
 				console.Warn(database.OutsideSnapshot(t.Name))
 			}
+			if len(t.Unfit) > 0 && !silent {
+				console.Warn(database.Unfit(t.Name, t.Unfit, t.lossy))
+			}
 			if len(t.Untold) > 0 && !silent {
 				console.Warn(database.Untold(t.Name, t.Untold))
 			}
@@ -280,7 +288,8 @@ func reportsOf(a *command.App, m *manifest.Manifest) (all []tableReport) {
 		t := &m.Tables[i]
 		one := tableReport{
 			Name: t.Name, File: t.File(), Rows: t.Rows, TextBytes: t.TextBytes, FileBytes: t.FileBytes,
-			Parts: len(t.Parts), Sum: t.Sum, Outside: t.Snapshot == manifest.NoSnapshot,
+			Parts: len(t.Parts), Sum: t.Sum, Outside: t.Snapshot == manifest.NoSnapshot, Unfit: t.Unfit(),
+			lossy: format.LossyNames[m.Lossy],
 		}
 		if t.Error != "" {
 			failure := command.PackageNames.ReplaceAllString(t.Error, "$1")
@@ -301,7 +310,7 @@ func newTableReport(a *command.App, t *export.TableStats) tableReport {
 	r := tableReport{
 		Name: t.Name, File: t.File, Rows: t.Rows, TextBytes: t.Text, FileBytes: t.Out,
 		Parts: len(t.Parts), Sum: t.Sum.String(), Readers: t.Readers, Reason: reasonOf(t.Stats),
-		Outside: t.Outside, Untold: t.Untold,
+		Outside: t.Outside, Untold: t.Untold, Unfit: t.Unfit,
 	}
 	if len(t.Parts) > 0 && t.Parts[0].File == t.File {
 		r.Parts, r.SHA256 = 0, t.Parts[0].SHA256

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ type Layout struct {
 	Line        string `json:"line,omitempty"`
 	InvalidUTF8 string `json:"invalid_utf8"`
 	Compression string `json:"compression"`
+	Lossy       string `json:"lossy,omitempty"`
 }
 
 var (
@@ -45,7 +47,10 @@ func (l *Layout) Add(cmd *cobra.Command) {
 		"with -f jsonl, treat text that is not UTF-8 by `POLICY`: error, replace or base64")
 	flags.StringVarP(&l.Compression, "compress", "c", "zstd",
 		"compress with `CODEC`: zstd, gzip or none; parquet and arrow do it inside")
+	flags.StringVar(&l.Lossy, "lossy", "",
+		"with -f parquet or arrow, write values that their type does not have as `WAY`: null or string")
 	for flag, values := range map[string][]string{
+		"lossy":  slices.Sorted(maps.Keys(format.LossyNames)),
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
 	} {
 		completion := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
@@ -107,7 +112,22 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 	default:
 		return badValue("--format", l.Format, formats)
 	}
-	return err
+	return errors.Join(err, l.applyLossy(plan))
+}
+
+// applyLossy sets what becomes of values that do not fit.
+func (l *Layout) applyLossy(plan *export.Plan) error {
+	if l.Lossy == "" {
+		return nil
+	}
+	if _, is := plan.Format.(format.Fitting); !is && plan.Format != nil {
+		return command.Usagef("--lossy is for -f parquet, arrow and arrows: every value fits %s", l.Format)
+	}
+	var known bool
+	if plan.Lossy, known = format.LossyNames[l.Lossy]; !known {
+		return badValue("--lossy", l.Lossy, slices.Sorted(maps.Keys(format.LossyNames)))
+	}
+	return nil
 }
 
 // dialect returns what --csv says.

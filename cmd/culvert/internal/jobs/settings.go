@@ -49,6 +49,7 @@ type Choice struct {
 
 const (
 	settingsVersion = 1
+	lossyVersion    = 2
 	maskedVersion   = 3 // of settings with masks; another one if a rule makes other values of the same key
 )
 
@@ -59,6 +60,9 @@ func NewSettings(
 	s = Settings{
 		Version: settingsVersion, Layout: how, FailFast: plan.FailFast, Choice: which,
 		Columns: plan.Selection.Columns, Where: plan.Selection.Where,
+	}
+	if how.Lossy != "" {
+		s.Version = lossyVersion // which workers must know
 	}
 	if !plan.Masks.IsZero() {
 		s.Version, s.Masks = maskedVersion, plan.Masks.Tables
@@ -152,7 +156,8 @@ func output(
 	masks *masking.Flags,
 ) (*workers.Output, error) {
 	var s Settings
-	if err := json.Unmarshal(text, &s); err != nil || s.Version != settingsVersion && s.Version != maskedVersion {
+	known := []int{settingsVersion, lossyVersion, maskedVersion}
+	if err := json.Unmarshal(text, &s); err != nil || !slices.Contains(known, s.Version) {
 		return nil, errors.New("the export is by another version of culvert")
 	}
 	if host, err := os.Hostname(); s.Host != "" && (err != nil || s.Host != host) {
