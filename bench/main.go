@@ -46,6 +46,7 @@ var workloads = []workload{
 	{"workers", 6, exports.PrepareWorkers},
 	{"buckets", 6, exports.PrepareBuckets},
 	{"bucketmemory", 1, exports.PrepareBucketMemory},
+	{"columns", 5, exports.PrepareColumns},
 	{"sqlite", 10, exports.PrepareSQLite},
 	{"mariadb", 6, exports.PrepareMariaDB},
 	{"memory", 6, exports.PrepareMemory},
