@@ -127,6 +127,7 @@
 //	sequences    array   of objects
 //	comment      string  on the table
 //	create       string  the statement that makes the table; absent in PostgreSQL
+//	hidden       boolean the name without the schema finds another table or none, by the search path of PostgreSQL
 //
 // Each column has these fields:
 //

@@ -37,7 +37,7 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	if err := json.Unmarshal(text, &again); err != nil {
 		return nil, err
 	}
-	again.Ancestors, again.IsView, again.Hidden = d.Ancestors, d.IsView, d.Hidden // which JSON has not
+	again.Ancestors, again.IsView = d.Ancestors, d.IsView // which JSON has not
 	for i := range again.Columns {
 		again.Columns[i].RefusesNull = d.Columns[i].RefusesNull
 	}
@@ -83,10 +83,11 @@ type Definition struct {
 	// since the table is made without.
 	Ancestors []Ancestor `json:"-"`
 
-	// IsView says that it is a view, whose values are those of tables. Hidden says that the Name without the Schema
-	// finds another table or none: in PostgreSQL, by the search path. Both are of the source, so JSON has none.
+	// Hidden says that the Name without the Schema finds another table or none: in PostgreSQL, by the search path.
+	Hidden bool `json:"hidden,omitempty"`
+
+	// IsView says that it is a view, whose values are those of tables. It is of the source, so JSON has none.
 	IsView bool `json:"-"`
-	Hidden bool `json:"-"`
 
 	// After are statements that complete a table that has its rows, such as triggers that stand for clauses of another
 	// system. Only package culvert/sink/dialect writes them, so JSON never has any.

@@ -23,6 +23,13 @@ func (n *tableName) isMeant(p *namepattern.Pattern) bool {
 	return p.Match(n.parts...) && (!n.hidden || p.Parts() > 1)
 }
 
+// Means reports whether any of the patterns means a table, by its schema and name, and by whether it is hidden: see
+// [source.Definition].
+func Means(set namepattern.Set, parts []string, hidden bool) bool {
+	n := tableName{parts: parts, hidden: hidden}
+	return slices.ContainsFunc(set, n.isMeant)
+}
+
 // setNames finds the names of tables.
 func setNames(tables []*table) {
 	hidden := map[[2]string]bool{}

@@ -141,7 +141,7 @@ func define(t *testing.T, definer source.Definer, table string) *source.Definiti
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := &source.Definition{IsView: d.IsView, Hidden: d.Hidden}
+	again := &source.Definition{IsView: d.IsView}
 	if err := json.Unmarshal(text, again); err != nil || !reflect.DeepEqual(again, d) {
 		t.Errorf("%s becomes %+v, error %v", text, again, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/jobfile"
+	"culvert/internal/namepattern"
 	"culvert/internal/tablechoice"
 	"culvert/manifest"
 	"culvert/sink"
@@ -166,11 +167,10 @@ func (l *loading) chooseTables(m *manifest.Manifest) error {
 	var chosen []target
 	for i := range m.Tables {
 		t := &m.Tables[i]
-		name := jobfile.NameOf(t)
-		names = append(names, name)
+		names = append(names, jobfile.NameOf(t))
 		at := slices.IndexFunc(l.tables, func(one target) bool { return one.from == t.Name })
-		if len(l.tables) > 0 && at < 0 || len(rules.Include) > 0 && !rules.Include.Match(name...) ||
-			rules.Exclude.Match(name...) || at < 0 && t.IsDefined() && !l.o.create {
+		if len(l.tables) > 0 && at < 0 || len(rules.Include) > 0 && !means(t, rules.Include) ||
+			means(t, rules.Exclude) || at < 0 && t.IsDefined() && !l.o.create {
 			continue
 		}
 		one := target{from: t.Name, to: t.Name}
@@ -183,12 +183,26 @@ func (l *loading) chooseTables(m *manifest.Manifest) error {
 	if !l.o.ofExport || !l.o.choice.ExcludesOfFile() { // otherwise the export has left them out already
 		needed = slices.Concat(needed, rules.Exclude)
 	}
-	if unmatched := needed.Unmatched(names); len(unmatched) > 0 && !rules.Optional {
-		return jobfile.Explain(tablechoice.Unmatched(unmatched[0], names))
+	for _, p := range needed {
+		isMeant := func(t manifest.Table) bool { return means(&t, namepattern.Set{p}) }
+		if !rules.Optional && !slices.ContainsFunc(m.Tables, isMeant) {
+			none := tablechoice.Unmatched(p, names)
+			for _, name := range names {
+				if p.Match(name...) {
+					none.Hidden = append(none.Hidden, namepattern.Quote(name...))
+				}
+			}
+			return jobfile.Explain(none)
+		}
 	}
 	if len(chosen) == 0 {
 		return errors.New("no table is left to load")
 	}
 	l.tables = chosen
 	return nil
+}
+
+// means reports whether any of the patterns means a table of an export, by the search path that the export had.
+func means(t *manifest.Table, set namepattern.Set) bool {
+	return tablechoice.Means(set, jobfile.NameOf(t), t.Definition != nil && t.Definition.Hidden)
 }
