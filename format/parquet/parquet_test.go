@@ -313,3 +313,21 @@ func TestFitLent(t *testing.T) {
 		t.Error("rows that fit are copied")
 	}
 }
+
+// TestFitNotNull makes NULL of a text that is not UTF-8, which a column that is NOT NULL in the database may have, in
+// one of many rows.
+func TestFitNotNull(t *testing.T) {
+	of := typedtest.Require(columnsOf(t, "int32", "string", "json"), 1)
+	fitter, columns, err := Format{}.Fitter(of, source.PostgreSQL, format.LossyNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !columns[0].NotNull {
+		t.Error("numbers, all of which fit, may be NULL")
+	}
+	one, bad := cell{source.Number, "1"}, cell{source.Text, "\xff"}
+	document := cell{source.Text, "{}"}
+	fitted := fitter.Fit(new(source.Batch), batchOf([]cell{one, bad, bad}, []cell{one, {source.Text, "a"}, document}))
+	want := batchOf([]cell{one, null, null}, []cell{one, {source.Text, "a"}, document})
+	parquettest.Expect(t, write(t, Format{}, columns, fitted), columns, want)
+}

@@ -1,6 +1,7 @@
 package typed
 
 import (
+	"cmp"
 	"encoding/hex"
 	"slices"
 	"sync"
@@ -40,10 +41,9 @@ func Fitter(
 	of = slices.Clone(of)
 	for i := range columns {
 		switch c := &columns[i]; {
-		case !c.hasUnfit(printed):
 		case how == format.LossyNull:
-			of[i].NotNull = false
-		case how == format.LossyString && (c.Size > 0 || c.Logical.Class == source.JSONClass):
+			of[i].NotNull = of[i].NotNull && c.Size > 0 && !c.hasUnfit(printed) // a text may not be UTF-8
+		case c.hasUnfit(printed) && (c.Size > 0 || c.Logical.Class == source.JSONClass):
 			f.asText[i] = true
 			of[i].Logical = source.Type{Class: source.StringClass}
 		}
@@ -137,7 +137,7 @@ type change struct {
 
 // copyBatch fills a batch with the rows of another one, but for changes.
 func copyBatch(dst, b *source.Batch, changes []change) {
-	slices.SortFunc(changes, func(a, b change) int { return (a.row-b.row)<<20 + a.column - b.column })
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.row, b.row) }) // they are by column
 	dst.SetLending(b.HasLent())
 	dst.Reset(b.Columns())
 	for row := range b.Rows() {
