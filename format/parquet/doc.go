@@ -32,7 +32,8 @@
 // A value never becomes another one. One that does not fit the type of its column ends the export with a
 // [culvert/format.ValueError], which names the row and the column: infinity, years before 1 or after 9999, NaN in a
 // decimal, a time of 24:00 or more, a text that is not UTF-8, a NULL in a column that is NOT NULL, and what a column of
-// SQLite holds that is not of its type. Only how a value is printed is lost: 007 is the number 7, and an instant is in UTC.
+// SQLite holds that is not of its type. Only how a value is printed is lost: 007 is the number 7, and an instant is in
+// UTC.
 //
 // # How a file is made
 //

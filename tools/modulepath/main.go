@@ -30,7 +30,8 @@ func main() {
 
 func run(args []string) error {
 	if n := len(args); n != 1 && n != 2 || !regexp.MustCompile(`^[a-z0-9][\w.~-]*(/[\w.~-]+)*$`).MatchString(args[0]) {
-		return errors.New("usage: modulepath PATH [MAINTAINER], such as example.org/culvert 'Jane Doe <jane@example.org>'")
+		return errors.New("usage: modulepath PATH [MAINTAINER], " +
+			"such as example.org/culvert 'Jane Doe <jane@example.org>'")
 	}
 	const root = ".."
 	if len(args) == 2 {

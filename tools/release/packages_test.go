@@ -153,8 +153,8 @@ func checkRemoved(t *testing.T, root, want string) {
 	}
 }
 
-// checkNights runs what the timer starts, as systemd does, on three nights: a job file of /etc/culvert, an identity from
-// the credentials, a directory of state, and a user who may do nothing else. Then what is old is removed.
+// checkNights runs what the timer starts, as systemd does, on three nights: a job file of /etc/culvert, an identity
+// from the credentials, a directory of state, and a user who may do nothing else. Then what is old is removed.
 func checkNights(t *testing.T, root string) {
 	in := func(args ...string) string {
 		t.Helper()

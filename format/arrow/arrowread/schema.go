@@ -172,7 +172,8 @@ func (b *builder) field(t table, path []string) (*node, error) {
 // encoded returns a node of indexes into a dictionary, which has the values of n.
 func (n *node) encoded(t table, path []string) (*node, error) {
 	index := &node{
-		name: n.name, nullable: n.nullable, layout: fixedLayout, size: 4, dict: &encoding{t.i64(0), n}, kind: "Dictionary of " + n.kind,
+		name: n.name, nullable: n.nullable, layout: fixedLayout, size: 4, dict: &encoding{t.i64(0), n},
+		kind: "Dictionary of " + n.kind,
 	}
 	if of, is := t.table(1); is {
 		index.size, index.noSign = of.i32(0, 0)/8, of.u8(1) == 0

@@ -309,8 +309,8 @@ func TestCloseWhileOpen(t *testing.T) {
 	goleak.VerifyNone(t, leaks)
 }
 
-// TestCanceledKeepsConnection ends the rows of a table by their context, as an export does if a value cannot be written.
-// The connections can then read the next table.
+// TestCanceledKeepsConnection ends the rows of a table by their context, as an export does if a value cannot be
+// written. The connections can then read the next table.
 func TestCanceledKeepsConnection(t *testing.T) {
 	_, database := openNew(t, strings.Replace(manyRows, " AS", " (PRIMARY KEY (i)) AS", 1))
 	for _, connections := range []int{1, 3} {

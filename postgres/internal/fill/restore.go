@@ -107,8 +107,8 @@ func (db *DB) Restore(
 	}
 }
 
-// restoreLock is the number of the advisory lock that a restoration holds until it ends. It belongs to a transaction of a
-// connection of its own, which does nothing else, so that it also works behind a connection pooler.
+// restoreLock is the number of the advisory lock that a restoration holds until it ends. It belongs to a transaction of
+// a connection of its own, which does nothing else, so that it also works behind a connection pooler.
 const restoreLock = "1129664079"
 
 // keepOthersOut waits until no other restoration works in the database. Without a connection for that, only the tables

@@ -81,7 +81,8 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 	err = db.refuseNull(ctx, table, columns)
 	var selected *rows
 	if err == nil {
-		selected, err = db.scan(ctx, &scan{db: db, columns: columns, from: from, chosen: s, inRange: inRange}, stmt, table)
+		of := &scan{db: db, columns: columns, from: from, chosen: s, inRange: inRange}
+		selected, err = db.scan(ctx, of, stmt, table)
 	}
 	if err != nil {
 		finish(stmt)
@@ -97,8 +98,8 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 	return selected, nil
 }
 
-// refuseNull sets which columns of a table have no NULL. A primary key may have it, unless it is the rowid, or the table
-// is STRICT or WITHOUT ROWID, of which SQLite says that the column is NOT NULL.
+// refuseNull sets which columns of a table have no NULL. A primary key may have it, unless it is the rowid, or the
+// table is STRICT or WITHOUT ROWID, of which SQLite says that the column is NOT NULL.
 func (db *DB) refuseNull(ctx context.Context, table string, columns []source.Column) error {
 	if o := db.catalog.tables[lower(table)]; o.isView || o.isVirtual {
 		return nil

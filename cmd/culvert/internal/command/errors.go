@@ -112,7 +112,9 @@ func HintsOf(err error) []string {
 	case Is[*format.InvalidUTF8Error](err):
 		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
 	case Is[*format.ValueError](err):
-		return []string{"write it as NULL, or its column as text: --lossy null, or string; or in another format: -f csv"}
+		return []string{
+			"write it as NULL, or its column as text: --lossy null, or string; or in another format: -f csv",
+		}
 	case errors.Is(err, io.ErrUnexpectedEOF) && ExitCode(err) == ExitIntegrity:
 		return []string{"it is shorter than it was made: get it again from where it came from"}
 	}

@@ -179,6 +179,19 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 	w.Stop() // what follows is no progress
 	e.tellLateSchema(a, r)
 	partial := command.Is[*export.PartialError](err)
+	of := len(e.names)
+	if complete := r.tell(w, e.reports(a, r, all), of); err != nil && !partial && complete > 0 && !o.JSON {
+		a.Console.Warn(fmt.Sprintf("%s: %d of %s complete, but there is no manifest",
+			r.Output, complete, ui.Several(int64(of), "table")))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = l.Explain(err) // a manifest
+	}
+	return e.db.Explain(hintAtForce(err, o, all))
+}
+
+// reports returns what is said of each table. It explains their errors.
+func (e *request) reports(a *command.App, r *Report, all []export.TableStats) []tableReport {
 	reports := make([]tableReport, len(all))
 	for i := range all {
 		all[i].Err = e.db.Explain(all[i].Err)
@@ -188,15 +201,7 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 			r.Consistent = new(bool)
 		}
 	}
-	of := len(e.names)
-	if complete := r.tell(w, reports, of); err != nil && !partial && complete > 0 && !o.JSON {
-		a.Console.Warn(fmt.Sprintf("%s: %d of %s complete, but there is no manifest",
-			r.Output, complete, ui.Several(int64(of), "table")))
-	}
-	if errors.Is(err, fs.ErrExist) {
-		err = l.Explain(err) // a manifest
-	}
-	return e.db.Explain(hintAtForce(err, o, all))
+	return reports
 }
 
 // locate returns the directory of tables if none is named. Its name may be that of the database.
