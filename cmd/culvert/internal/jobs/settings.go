@@ -51,6 +51,7 @@ const (
 	settingsVersion = 1
 	lossyVersion    = 2
 	maskedVersion   = 3 // of settings with masks; another one if a rule makes other values of the same key
+	bothVersion     = 4 // of settings with masks, of which workers must know lossy too
 )
 
 // NewSettings returns the settings of a job that writes to a directory.
@@ -65,7 +66,9 @@ func NewSettings(
 		s.Version = lossyVersion // which workers must know
 	}
 	if !plan.Masks.IsZero() {
-		s.Version, s.Masks = maskedVersion, plan.Masks.Tables
+		if s.Version, s.Masks = maskedVersion, plan.Masks.Tables; how.Lossy != "" {
+			s.Version = bothVersion
+		}
 		if plan.Masks.Key != nil {
 			s.MaskKey = plan.Masks.Key.Fingerprint()
 		}
@@ -156,7 +159,7 @@ func output(
 	masks *masking.Flags,
 ) (*workers.Output, error) {
 	var s Settings
-	known := []int{settingsVersion, lossyVersion, maskedVersion}
+	known := []int{settingsVersion, lossyVersion, maskedVersion, bothVersion}
 	if err := json.Unmarshal(text, &s); err != nil || !slices.Contains(known, s.Version) {
 		return nil, errors.New("the export is by another version of culvert")
 	}
