@@ -112,6 +112,29 @@ func TestParquetFile(t *testing.T) {
 	}
 }
 
+// TestParquetFileAlone loads a file into a table that is made, whose name has no schema.
+func TestParquetFileAlone(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) side{
+		"PostgreSQL": postgresSide, "MariaDB": mariaDBSide, "SQLite": sqliteSide,
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := load.Plan{Create: true, ReadBack: true, Columns: []string{"id", "name"}}
+			file, dst := writtenElsewhere(t, "a", "b", "c"), open(t).dst
+			found, err := plan.PreviewFile(t.Context(), dst, file, "x.parquet", "t")
+			if err != nil || found.Exists {
+				t.Fatalf("%+v, %v", found, err)
+			}
+			stats, err := plan.File(t.Context(), dst, file, "x.parquet", "t")
+			if err != nil || stats.Rows != 3 {
+				t.Fatalf("%+v, %v", stats, err)
+			}
+			if _, err := plan.File(t.Context(), dst, file, "x.parquet", "t"); !errors.Is(err, sink.ErrExists) {
+				t.Errorf("again: %v", err)
+			}
+		})
+	}
+}
+
 // TestParquetDamaged loads nothing of an export whose file, or whose sum of values, is not that of the manifest.
 func TestParquetDamaged(t *testing.T) {
 	src := newShop(t)

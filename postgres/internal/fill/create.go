@@ -55,7 +55,13 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 	d, left := p.Create, p.Create.Lacks
 	isOwn := d.Dialect == source.PostgreSQL
 	var untranslated error
-	if !isOwn {
+	switch {
+	case isOwn && d.Schema == "": // it is that of a file
+		if d, err = s.named(ctx, name, d); err != nil {
+			return err
+		}
+		p.Create = d
+	case !isOwn:
 		f := p.Filling
 		if d, err = s.named(ctx, name, d); err != nil {
 			return err
