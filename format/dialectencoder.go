@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
+	"strings"
 	"unicode/utf8"
 
 	"culvert/source"
@@ -35,6 +37,9 @@ func (d Dialect) Encoder(columns []source.Column) (Encoder, error) {
 	again, _, err := ParseDialect(settings)
 	if err != nil || !reflect.DeepEqual(again.explicit(), d.explicit()) || !utf8.ValidString(settings) {
 		return nil, fmt.Errorf("format: csv: no settings say what is meant, which a manifest needs, not %q", settings)
+	}
+	if !d.readsNull() {
+		return nil, fmt.Errorf("format: csv: %q cannot stand for NULL beside the escape %q", d.Null, d.Escape)
 	}
 	e := &dialectRows{
 		dialect: d, delimiter: d.delimiter(), quote: d.quote(), lineEnd: d.LineEnd, escape: d.Escape,
@@ -68,7 +73,7 @@ func (d Dialect) Encoder(columns []source.Column) (Encoder, error) {
 			header = append(header, e.delimiter...)
 		}
 		var ok bool
-		if header, ok = e.appendValue(header, []byte(name)); !ok {
+		if header, ok = e.appendValue(header, []byte(name)); !ok || i == 0 && e.isMark([]byte(name)) {
 			return nil, &ValueError{Column: name, Reason: "its name cannot be written in the dialect"}
 		}
 	}
@@ -77,6 +82,21 @@ func (d Dialect) Encoder(columns []source.Column) (Encoder, error) {
 	}
 	size := max(1, len(columns))*(len(e.delimiter)+len(d.Null)) + len(e.lineEnd)
 	return &encoder{rowEncoder: e, header: header, rowSize: size, copies: 1}, nil
+}
+
+// readsNull reports whether the text for NULL is read as such: not if an escape in it has another meaning.
+func (d Dialect) readsNull() bool {
+	names := []string{"a", "b"}
+	read := Dialect{
+		Delimiter: d.Delimiter, Quote: d.Quote, Unquoted: d.Unquoted, Null: d.Null, Escape: d.Escape,
+		Escapes: d.Escapes, LineEnd: "\n", NoHeader: true, Names: names,
+	}
+	r, err := read.Reader(strings.NewReader(d.Null + d.delimiter() + d.Null + read.LineEnd))
+	if err != nil {
+		return false
+	}
+	text, err := io.ReadAll(r)
+	return err == nil && string(text) == "a,b\n,\n"
 }
 
 // dialectRows encodes rows in a dialect.
@@ -105,7 +125,7 @@ func (e *dialectRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, e
 		default:
 			dst, ok = e.appendValue(dst, value)
 		}
-		if !ok {
+		if !ok || column == 0 && kind != source.Bytes && e.dialect.NoHeader && e.isMark(value) {
 			return dst, e.unfit(row, column)
 		}
 	}
@@ -153,6 +173,11 @@ func (e *dialectRows) isPlain(value []byte) bool {
 // mark is the byte order mark of UTF-8. At the beginning of a text, a reader takes it for that.
 var mark = []byte("\ufeff")
 
+// isMark reports whether a value without quotes would be read as a byte order mark, if it comes first in a file.
+func (e *dialectRows) isMark(value []byte) bool {
+	return e.dialect.Unquoted && !e.dialect.Mark && bytes.HasPrefix(value, mark)
+}
+
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
 // appendQuoted appends what is between quotes.
@@ -184,9 +209,9 @@ func (e *dialectRows) appendAsNull(dst, value []byte) ([]byte, bool) {
 func (e *dialectRows) appendEscaped(dst, value []byte) ([]byte, bool) {
 	letters := e.dialect.Escapes == EscapeLetters
 	for _, c := range value {
-		letter := letterFor(c)
+		letter, isBare := letterFor(c), c == '\\' && e.delimiter[0] != '\\'
 		switch {
-		case !e.special[c] && (!letters || letter == 0), e.escape == 0 && c == '\\':
+		case !e.special[c] && (!letters || letter == 0), e.escape == 0 && isBare:
 			dst = append(dst, c)
 		case e.escape == 0 || e.dialect.Escapes == EscapeQuoted:
 			return dst, false
@@ -194,7 +219,7 @@ func (e *dialectRows) appendEscaped(dst, value []byte) ([]byte, bool) {
 			dst = append(dst, e.escape, letter)
 		case letters && !isEscapable(c):
 			return dst, false
-		case c == '\\' && e.escape != '\\':
+		case isBare && e.escape != '\\':
 			dst = append(dst, c)
 		default:
 			dst = append(dst, e.escape, c)
@@ -242,7 +267,7 @@ func (e *dialectRows) addRow(p pieces, b *source.Batch, row int) pieces {
 		default:
 			ok = e.addLarge(&p, kind, value)
 		}
-		if !ok {
+		if !ok || column == 0 && kind != source.Bytes && e.dialect.NoHeader && e.isMark(value) {
 			p.err = e.unfit(row, column)
 		}
 		if p.cut(); p.err != nil {

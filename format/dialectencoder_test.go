@@ -43,6 +43,10 @@ func TestDialectEncoderRandom(t *testing.T) {
 			batch.EndRow()
 		}
 		encoder, err := d.Encoder(columns)
+		if err != nil && strings.Contains(d.Null, string(d.Escape)) {
+			refused++ // it would not be read as NULL
+			continue
+		}
 		if err != nil {
 			t.Fatalf("%q: %v", d.String(), err)
 		}
@@ -91,10 +95,10 @@ func TestDialectEncoderRandom(t *testing.T) {
 func randomDialect(random *rand.Rand) format.Dialect {
 	for {
 		d := format.Dialect{
-			Delimiter: choose(random, "", ";", "\t", "|", "||", "~"),
+			Delimiter: choose(random, "", ";", "\t", "|", "||", "~", `\`),
 			Quote:     choose(random, byte(0), '\''),
-			Null:      choose(random, "", `\N`, "NULL"),
-			Escape:    choose(random, byte(0), '\\', '^'),
+			Null:      choose(random, "", `\N`, "NULL", `"NULL"`, "^N"),
+			Escape:    choose(random, byte(0), '\\', '^', '"'),
 			Escapes:   format.Escapes(random.IntN(3)),
 			LineEnd:   choose(random, "", "\n", "\r\n"),
 			NoHeader:  random.IntN(2) == 0,
@@ -121,7 +125,7 @@ func randomValue(random *rand.Rand, d format.Dialect) []byte {
 	var value []byte
 	for range random.IntN(6) {
 		value = append(value, choose(random, "a", "n", "N", "é", ",", ";", "|", "\t", "\"", "'", "\\", "^", "~", "\n",
-			"\r", ".", " ", "\x00")...)
+			"\r", ".", " ", "\x00", "\ufeff")...)
 	}
 	if random.IntN(50) == 0 {
 		return bytes.Repeat(append(value, 'x'), 20_000)
