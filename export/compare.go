@@ -50,10 +50,9 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // Without a sum, as in manifests of version 1, only the number of rows is compared. Values that were masked are masked
 // again, with the MaskKey. What JSON Lines do not keep, the white space of JSON, is not compared either.
 //
-// In a database of the same system, the text of the values is compared. In another one, and if some were masked, it is
-// the values themselves, as the columns of the export have them: see the canonical sum in package manifest. The values
-// of types that have no such text, such as intervals and arrays, are compared as they are printed. Manifests of version
-// 2 have only the text.
+// In a database of the same system, the text of the values is compared. In another system, and if values were masked,
+// the values themselves are compared, by the canonical sum of package manifest. Values without a canonical text, such
+// as intervals and arrays, are compared as they are printed. Manifests of version 2 have only the sum of the text.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(
@@ -113,12 +112,12 @@ func (d *Directory) Compare(
 	return failure
 }
 
-// comparable returns an error if the values of a table are known to be others than those of the database.
+// comparable returns an error if the export of a table is known to have other values than the database.
 func (d *Directory) comparable(t *manifest.Table) error {
 	if len(t.Unfit()) == 0 || d.Manifest.Lossy != format.LossyNull.String() {
 		return nil
 	}
-	return errors.New("export: it has values that did not fit and were written as NULL, so it cannot be proved equal")
+	return errors.New("export: values that did not fit their type were written as NULL, so it cannot be proved equal")
 }
 
 // masksOf returns the masks of a table as those of its rows.

@@ -33,7 +33,7 @@ func (p *Plan) encoders(columns []source.Column) (encoder format.Encoder, lines 
 	return encoder, lines, err
 }
 
-// stored returns the columns of what is written. A mask may put NULL into a column of which the database refuses it.
+// stored returns the columns that are written. A masked column may have NULL, even if it is NOT NULL in the database.
 func stored(columns []source.Column, masked []string) []source.Column {
 	columns = slices.Clone(columns)
 	for i := range columns {
@@ -42,20 +42,20 @@ func stored(columns []source.Column, masked []string) []source.Column {
 	return columns
 }
 
-// fitter returns what makes the values of rows fit, or nil, and the columns of what is written.
+// fitter returns the Fitter of the rows, or nil if there is none, and the columns that are written.
 func (p *Plan) fitter(rows source.Rows, columns []source.Column) (format.Fitter, []source.Column, error) {
 	if p.Lossy == format.NotLossy {
 		return nil, columns, nil
 	}
 	fitting, is := p.format().(format.Fitting)
 	if !is {
-		return nil, nil, fmt.Errorf("export: every value fits the format of %s files: it cannot be lossy",
+		return nil, nil, fmt.Errorf("export: every value fits %s files, so they cannot be Lossy",
 			p.format().Extension())
 	}
 	return fitting.Fitter(columns, printedBy(rows), p.Lossy)
 }
 
-// unfitOf returns how many values of columns did not fit.
+// unfitOf returns how many values of each column did not fit, for columns that have some.
 func unfitOf(f format.Fitter, columns []source.Column) (all []manifest.Unfit) {
 	if f == nil {
 		return nil

@@ -111,8 +111,8 @@ type Plan struct {
 	// limit. A table without rows is only in the manifest, and needs a definition.
 	Choices map[string]source.Choice
 
-	// Lossy says what becomes of values that the type of their column does not have in the Format, which must be a
-	// [format.Fitting] then. Sums are those of what is written, and the manifest has how many there were.
+	// Lossy says how values are written that do not fit the type of their column. It needs a Format that is a
+	// [format.Fitting]. The manifest counts such values, and its sums are of the values that are written.
 	Lossy format.Lossy
 
 	// Pace limits how fast rows are written to all files together.

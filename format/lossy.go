@@ -2,17 +2,17 @@ package format
 
 import "culvert/source"
 
-// Lossy says what becomes of values that the type of their column does not have, in formats with such types.
+// Lossy says how a format writes values that do not fit the type of their column.
 type Lossy uint8
 
-// The ways. Without one, such a value ends the work.
+// The values of Lossy.
 const (
-	NotLossy    Lossy = iota
-	LossyNull         // it is written as NULL
-	LossyString       // its column is written as text, if its type is one of which such values are known
+	NotLossy    Lossy = iota // a value that does not fit is an error
+	LossyNull                // it is written as NULL
+	LossyString              // columns of types that may have such values are written as text
 )
 
-// LossyNames are the names of the ways, as users write them.
+// LossyNames are the names of the values of Lossy, as users write them.
 var LossyNames = map[string]Lossy{"null": LossyNull, "string": LossyString}
 
 // String returns the name, or "".
@@ -25,20 +25,20 @@ func (l Lossy) String() string {
 	return ""
 }
 
-// Fitting is implemented by formats whose columns have types that not every value fits.
+// Fitting is implemented by formats with types that some values do not fit.
 type Fitting interface {
 	Format
 
-	// Fitter returns what makes the values of columns fit, which a system has printed, and the columns for the Encoder.
+	// Fitter returns a Fitter for the values of columns, as the dialect prints them, and the columns for the Encoder.
 	Fitter(columns []source.Column, printed source.Dialect, how Lossy) (Fitter, []source.Column, error)
 }
 
 // Fitter makes values fit. It is safe for concurrent use.
 type Fitter interface {
-	// Fit returns the batch b if all values fit as they are. Otherwise it fills dst with those that do, in place of the
-	// others what Lossy says, and returns dst. A row that is lent stays so, and b as long as dst is used.
+	// Fit returns b if all its values fit. Otherwise it fills dst with the rows of b, replaces the values that do not
+	// fit, and returns dst. Rows that b lends are lent in dst too, so b must not change while dst is used.
 	Fit(dst, b *source.Batch) *source.Batch
 
-	// Unfit returns how many values of each column did not fit until now.
+	// Unfit returns how many values of each column did not fit so far.
 	Unfit() []int64
 }

@@ -101,7 +101,7 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	})
 }
 
-// sources returns how many of the wanted sources there can be that show one state, and what opens another one.
+// sources returns how many sources can show one state, at most as many as wanted, and a function that opens another.
 func (p *Plan) sources(
 	ctx context.Context, src source.Source, wanted int,
 ) (n int, another func() (source.Source, error), err error) {

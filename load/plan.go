@@ -65,10 +65,11 @@ type Plan struct {
 	Rename map[string]string
 
 	// ReadBack has the database read all rows back before they are committed, and compares their sum with that of the
-	// rows that were read. In another system than that of the source, and of rows that were masked, it is the canonical
-	// sum of package manifest, for the types that the source has. If it is not known what the values are, as of files
-	// of other programs, they must be printed as they were written: the number 1.0 in a column of type numeric(10,2) is
-	// not. With Conversions, the rows are those that were sent, after them, and not those of the manifest.
+	// rows that were read. If the system is another one than that of the source, or if rows were masked, it compares
+	// the canonical sum of package manifest, for the types that the source has. If the types of the values are unknown,
+	// as in files of other programs, the database must print the values as they were written: it does not for the
+	// number 1.0 in a column of type numeric(10,2). With Conversions, it compares the converted rows, and not those of
+	// the manifest.
 	ReadBack bool
 
 	// Analyze updates the statistics of each table after it was committed, if the sink is a [sink.Analyzer].

@@ -49,8 +49,9 @@ func (p *preparer) valuesOf(b *block) Sum {
 	return b.sum.Canonical
 }
 
-// isAcross reports whether rows are read back by their values: if the sink is of another system than the source, or has
-// other types, or the rows were masked, so that no database has printed them, and it is known what the values are.
+// isAcross reports whether rows are read back by their values. They are if the logical types are known, and if the sink
+// is of another system than the source, or has other types, or the rows were masked, so that no database has printed
+// them.
 func (p *Plan) isAcross(dst sink.Sink, j *job, masked bool) bool {
 	to := systemOf(dst)
 	if !p.ReadBack || to == "" || j.system == "" || to == j.system && len(p.Types) == 0 && !masked {

@@ -31,8 +31,8 @@
 //	                      absent for CSV as PostgreSQL writes it. A manifest that has it requires csv
 //	compression  string   zstd, gzip or none
 //	encrypted    boolean  whether the files are age files
-//	lossy        string   what became of values that did not fit the type of their column in the format: null or
-//	                      string; absent if they would have ended the export
+//	lossy        string   how values that do not fit the type of their column were written: null or string; absent if
+//	                      such a value would have ended the export
 //	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as
 //	                      the view "sales" (source.Omitter). The last may say how much more there is. Absent if the
 //	                      tables were named
@@ -78,8 +78,8 @@
 //	canonical   string   of their values
 //	untold      array    of strings: the columns of SQLite with values whose type, such as that of an integer in a
 //	                     column without a type, the text does not tell (source.Untold); it is lost
-//	unfit       array    of objects: column, and values, the number of those that did not fit; see lossy. The sums are
-//	                     those of what was written
+//	unfit       array    of objects: column, and values, how many of its values did not fit; see lossy. The sums are of
+//	                     the values that were written
 //
 // Empty strings and arrays are left out. In names that are not UTF-8, U+FFFD replaces invalid bytes. A manifest is at
 // most 128 MiB. No two files have the same name, even if letter case does not count. The figures of the parts of a

@@ -36,7 +36,7 @@ type Manifest struct {
 	CSV         string    `json:"csv,omitempty"` // the settings of a dialect of CSV
 	Compression string    `json:"compression"`
 	Encrypted   bool      `json:"encrypted"`
-	Lossy       string    `json:"lossy,omitempty"` // what became of values that did not fit
+	Lossy       string    `json:"lossy,omitempty"` // how values that did not fit were written
 	Omitted     []string  `json:"omitted,omitempty"`
 	MaskKey     string    `json:"mask_key,omitempty"` // the fingerprint of the key of masks
 	Schema      *Schema   `json:"schema,omitempty"`

@@ -113,18 +113,18 @@ func (r Rule) newNumber(k *Key, c source.Column) masking {
 	}
 }
 
-// isStored reports whether a value may be a number of SQLite in a column of which nothing is known, or of whole
-// numbers, where it can have a fraction too. Such numbers are compared as they are printed.
+// isStored reports whether a value may be a number of SQLite in a column without a known type, or in a column of whole
+// numbers, which may have fractions in SQLite. Such numbers are compared as they are printed.
 func isStored(kind source.Kind, c source.Column) bool {
 	return kind == source.Number && (c.Logical.Class == source.UnknownClass || c.Logical.Class == source.IntClass)
 }
 
-// exact is where numbers begin that have more digits than a float64 tells apart.
+// exact is where numbers begin that may have more digits than a float64 can hold.
 const exact = 1e15
 
-// appendStored appends a decimal number in the only text that SQLite has for it in a column of isStored: without zeros
-// at the end of its fraction, and if the column has a type, and so the affinity NUMERIC or INTEGER, without a fraction
-// that is 0. The number may be what follows dst.
+// appendStored appends a decimal number as SQLite prints it in a column of isStored: without zeros at the end of its
+// fraction. If the column has a type, and so the affinity NUMERIC or INTEGER, a fraction of 0 is left out. The number
+// may be in the memory after dst.
 func appendStored(dst, number []byte, numeric bool) []byte {
 	point := bytes.IndexByte(number, '.')
 	if point < 0 {

@@ -52,11 +52,12 @@
 // The settings of the session make values independent of the server, the database and the user: times are in UTC, and
 // text is UTF-8, whatever the character set of its column. A text of a table or view that would come back from UTF-8 as
 // another one is a [source.TextError], such as what UTF-8 has no character for, the second of two codes for one
-// character, or half a surrogate pair, which MariaDB keeps in all character sets of Unicode but utf16. Of a query, the
-// server replaces what has no character by "?" or U+FFFD. If a column of it has such a mark, and a character set that
-// may lack characters, then the query is run once more, and a text that was replaced is a TextError at its end. A query
-// with such a mark that cannot stand in a WITH, as with SQL_CALC_FOUND_ROWS, fails too. MySQL 5.7 has no WITH, and what
-// it replaced in a query stays unnoticed. What was replaced cannot be found if the query itself turns a text into
+// character, or half a surrogate pair, which MariaDB keeps in all character sets of Unicode but utf16.
+//
+// In the result of a query, the server replaces what has no character by "?" or U+FFFD. If a column has such a mark,
+// and a character set that may lack characters, the query is run once more. If a text was replaced, the rows end with a
+// TextError. A query with such a mark that cannot stand in a WITH, as with SQL_CALC_FOUND_ROWS, fails too. MySQL 5.7
+// has no WITH, so a replacement in a query stays unnoticed. Nor is it found if the query itself turns a text into
 // another character set, such as by a UNION, if it returns other rows the second time, or if the server cannot explain
 // it, such as a CALL. A query that selects the bytes, as in CAST(name AS BINARY), has all of them.
 //

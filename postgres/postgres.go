@@ -236,9 +236,9 @@
 // # Filling: others
 //
 // An advisory lock keeps two loads from filling one table: pg_try_advisory_xact_lock(1129664076, n), where n is the
-// object identifier of the table minus 2147483648, or (1129664078, hashtext(name)) for a table that is made. A
-// database that is made is kept by pg_advisory_xact_lock(1129664079), which takes a connection of its own. Locks are
-// waited for as long as the filling says, 10 seconds by default (lock_timeout). Other timeouts are off.
+// object identifier of the table minus 2147483648, or (1129664078, hashtext(name)) for a table that is made. A load
+// that makes a database holds pg_advisory_xact_lock(1129664079), on a connection of its own. A load waits for a lock as
+// long as the filling says, 10 seconds by default (lock_timeout). Other timeouts are off.
 //
 // # Filling: errors
 //

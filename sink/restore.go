@@ -16,8 +16,9 @@ type Restorer interface {
 
 	// Restore runs the statements of a schema that come before the rows. The database must not have what they make. The
 	// load says what is loaded, as in a [Ledger]. If an earlier call with the same load has run them, Restore goes on
-	// where that has ended. The error is [ErrOtherRestore] if another load has begun to make the database. While it is
-	// made, another Restore fails with [ErrBusy], or goes on where each part is committed alone, as in SQLite.
+	// where that has ended. The error is [ErrOtherRestore] if another load has begun to make the database. While one
+	// load makes it, the Restore of another fails with [ErrBusy], except in databases such as SQLite, which commit each
+	// part alone: there, it goes on.
 	//
 	// If a statement fails, the error is a [*StatementsError], and nothing was made where the database can undo it and
 	// the statements are not too many for one transaction. No table may be being filled. Of the filling, only
@@ -41,7 +42,7 @@ type Restoration interface {
 	Finish(ctx context.Context, n int) error
 }
 
-// ErrRestoring is the [ErrBusy] of a database that another load makes at this moment.
+// ErrRestoring is the [ErrBusy] error of a database that another load is making.
 var ErrRestoring error = restoringError{}
 
 type restoringError struct{}

@@ -37,7 +37,7 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	if err := json.Unmarshal(text, &again); err != nil {
 		return nil, err
 	}
-	again.Ancestors, again.IsView = d.Ancestors, d.IsView // which JSON has not
+	again.Ancestors, again.IsView = d.Ancestors, d.IsView // JSON does not have them
 	for i := range again.Columns {
 		again.Columns[i].RefusesNull = d.Columns[i].RefusesNull
 	}
@@ -86,7 +86,7 @@ type Definition struct {
 	// Hidden says that the Name without the Schema finds another table or none: in PostgreSQL, by the search path.
 	Hidden bool `json:"hidden,omitempty"`
 
-	// IsView says that it is a view, whose values are those of tables. It is of the source, so JSON has none.
+	// IsView says that this is a view. It is a fact of the source only, so it is not in JSON.
 	IsView bool `json:"-"`
 
 	// After are statements that complete a table that has its rows, such as triggers that stand for clauses of another

@@ -94,8 +94,8 @@ type Column struct {
 	Type    string `json:"type,omitempty"`   // the database's name for it, such as "numeric(10,2)"; "" if not known
 	Logical Type   `json:"logical,omitzero"` // what the values are
 
-	// NotNull says that the database keeps NULL out of the column. It is false where nobody vouches for that, such as
-	// for queries and views.
+	// NotNull says that the database keeps NULL out of the column. It is false if nothing guarantees that, as in
+	// queries and views.
 	NotNull bool `json:"not_null,omitempty"`
 }
 

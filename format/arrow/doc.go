@@ -27,8 +27,9 @@
 //	all others       Utf8: the text that the database prints
 //
 // Package [culvert/format/parquet] lists the others, which it writes as text too. A column is nullable unless it
-// is NOT NULL in the database. A value never becomes another one: one that does not fit the type of its column ends the
-// export with a [culvert/format.ValueError], in the same cases as in Parquet.
+// is NOT NULL in the database. A value never becomes another one: a value that does not fit the type of its column ends
+// the export with a [culvert/format.ValueError], in the same cases as in Parquet. [culvert/format.Lossy]
+// has other ways.
 //
 // # How a file is made
 //

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// OthersCanRead reports whether a regular file can be read by more than its owner. A credential of systemd cannot: it
-// may belong to root, with an entry for the user of the unit, which looks like permissions of a group.
+// OthersCanRead reports whether others than its owner can read a regular file. It returns false for credentials of
+// systemd: they may belong to root, with an ACL entry for the user of the unit that looks like permissions of a group.
 func OthersCanRead(f *os.File) bool {
 	if credentials := os.Getenv("CREDENTIALS_DIRECTORY"); credentials != "" {
 		if filepath.Dir(f.Name()) == filepath.Clean(credentials) {

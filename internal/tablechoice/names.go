@@ -8,11 +8,10 @@ import (
 	"culvert/internal/namepattern"
 )
 
-// A pattern without a schema means the tables that their name alone finds, as those of pg_dump do: in PostgreSQL, those
-// of the search path. What is said of a table holds for the tables that inherit from it, and for its partitions: their
-// rows are rows of the table.
+// In PostgreSQL, a pattern without a schema means tables of the search path, as with pg_dump. A choice for a table also
+// holds for its partitions and for the tables that inherit from it, since their rows are rows of the table.
 
-// tableName is a name under which patterns may mean a table: its own, or that of an ancestor.
+// tableName is a name by which patterns may mean a table: its own name, or an ancestor's.
 type tableName struct {
 	parts    []string // schema and name
 	hidden   bool     // without the schema, it means another table or none
@@ -82,8 +81,7 @@ type UnmatchedError struct {
 	Pattern string
 	Known   []string
 
-	// Hidden are the tables of other schemas than those of the search path, which the pattern would match with a
-	// schema.
+	// Hidden are the tables outside the search path that the pattern would match if it had a schema.
 	Hidden []string
 }
 
@@ -91,7 +89,7 @@ func (e *UnmatchedError) Error() string {
 	return fmt.Sprintf("tablechoice: no %s matches %q", e.What, e.Pattern)
 }
 
-// Unmatched returns the [*UnmatchedError] that a pattern matches none of the names.
+// Unmatched returns the error of a pattern that matches none of the names.
 func Unmatched(p *namepattern.Pattern, names [][]string) *UnmatchedError {
 	e := &UnmatchedError{What: "table", Pattern: p.String()}
 	for _, name := range names {
@@ -100,7 +98,7 @@ func Unmatched(p *namepattern.Pattern, names [][]string) *UnmatchedError {
 	return e
 }
 
-// unmatched returns the error that a pattern matches no table.
+// unmatched returns the error of a pattern that matches no table.
 func unmatched(p *namepattern.Pattern, tables []*table) *UnmatchedError {
 	var names [][]string
 	for _, t := range tables {
@@ -113,7 +111,7 @@ func unmatched(p *namepattern.Pattern, tables []*table) *UnmatchedError {
 	return e
 }
 
-// hiddenFrom returns the tables that a pattern does not mean since it has no schema.
+// hiddenFrom returns the tables outside the search path that a pattern does not mean because it has no schema.
 func hiddenFrom(p *namepattern.Pattern, tables []*table) (hidden []string) {
 	for _, t := range tables {
 		if t.definition.Hidden && p.Parts() == 1 && p.Match(t.parts...) {
@@ -123,8 +121,8 @@ func hiddenFrom(p *namepattern.Pattern, tables []*table) (hidden []string) {
 	return hidden
 }
 
-// matchAll finds patterns that match nothing, and tables that patterns which leave something out do not mean, although
-// somebody might think so.
+// matchAll returns an error if a pattern matches nothing. It adds to the result tables outside the search path that
+// people may think are left out, although the pattern does not mean them.
 func (r *Rules) matchAll(tables []*table, result *Result) error {
 	without := slices.Concat(r.Exclude, r.NoRows)
 	for i := range r.Tables {

@@ -42,8 +42,8 @@ type Rules struct {
 	Optional bool // patterns may match no table
 }
 
-// Rule says more of the tables that a pattern matches, and of those that inherit from them. No table may be matched by
-// two; one that is matched itself has only its own rule.
+// Rule chooses rows and columns of the tables that a pattern matches, and of those that inherit from them. A table that
+// is matched itself has only its own rule. Two rules must not match one table.
 type Rule struct {
 	Pattern *namepattern.Pattern
 
@@ -75,7 +75,7 @@ type Result struct {
 	Choices   map[string]source.Choice // by name; tables of which all is meant are not in it
 	LeftOut   []string                 // foreign keys, for people
 	Unmatched []string                 // patterns that match nothing, which are allowed to
-	Hidden    []string                 // what patterns without a schema do not leave out, for people
+	Hidden    []string                 // for people: tables that patterns without a schema do not leave out
 
 	without     []source.TableName
 	withoutKeys []source.KeyName

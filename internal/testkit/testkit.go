@@ -34,8 +34,8 @@ func Missing(tb testing.TB, what, install string) {
 // broke.
 func Soak() bool { return os.Getenv("CULVERT_TEST_SOAK") == "1" }
 
-// Long skips a test that takes long and that few changes can break, where only go test is called: without
-// CULVERT_TEST_ALL=1 and outside ./dev soak.
+// Long skips a test that takes long and that few changes can break. With CULVERT_TEST_ALL=1 and in ./dev soak, it does
+// nothing.
 func Long(tb testing.TB) {
 	tb.Helper()
 	if os.Getenv("CULVERT_TEST_ALL") != "1" && !Soak() {

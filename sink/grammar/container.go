@@ -35,7 +35,7 @@ func container(name string) Grammar {
 	return Range(Postgres(bounds))
 }
 
-// Part returns the grammar of the values of a type of PostgreSQL that are parts of others, as in an array.
+// Part returns the grammar of a type of PostgreSQL whose values are parts of other values, as in an array.
 func Part(name string) Grammar {
 	if name == "bytea" {
 		return matching(`the column takes binary data as \x and hexadecimal digits`, octets).or("")
@@ -43,13 +43,13 @@ func Part(name string) Grammar {
 	return Postgres(name)
 }
 
-// Array returns the grammar of arrays of PostgreSQL from that of their values. It is nil if that is nil.
+// Array returns the grammar of arrays of PostgreSQL whose values have the grammar g. It is nil if g is nil.
 func Array(g Grammar) Grammar { return valuesOf(g, ofArrays) }
 
-// Range returns the grammar of ranges of PostgreSQL, and of lists of them, from that of their bounds.
+// Range returns the grammar of ranges of PostgreSQL, and of lists of them, whose bounds have the grammar g.
 func Range(g Grammar) Grammar { return valuesOf(g, ofRanges) }
 
-// Composite returns the grammar of a composite type of PostgreSQL from those of its fields. It is nil if they all are.
+// Composite returns the grammar of a composite type of PostgreSQL from its fields'. It is nil if all of them are nil.
 func Composite(fields []Grammar) Grammar {
 	if !slices.ContainsFunc(fields, func(g Grammar) bool { return g != nil }) {
 		return nil

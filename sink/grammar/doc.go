@@ -13,9 +13,10 @@
 //     intervals as PostgreSQL prints them, and of ISO 8601, with no smaller units than the column has
 //   - amounts of money as lc_monetary = C prints them, or as numbers
 //   - text that is not longer than the column, since databases cut off white space at its end; bytes that are not
-//     shorter than a BINARY. A CHAR(n) has no spaces at the end: MySQL drops them, and PostgreSQL fills up texts with
-//     them. So text that ends in spaces is refused there, except for what has n characters in PostgreSQL, as it prints
-//     them, and for what comes from another char(n) of a database, where such spaces mean nothing
+//     shorter than a BINARY. A CHAR(n) keeps no spaces at the end: MySQL drops them, and PostgreSQL adds them up to n
+//     characters. So text that ends in spaces is refused there. There are two exceptions: in PostgreSQL, text of
+//     exactly n characters, which comes back unchanged; and text from a char(n) column of a database, where such spaces
+//     mean nothing
 //   - values of an ENUM or a SET as their list has them, and in its order
 //   - arrays, ranges, domains and composite types of all these
 //

@@ -18,7 +18,7 @@ func text(most int) Grammar {
 	}
 }
 
-// trimmedText is the grammar of CHAR(n) of MySQL, whose values have no spaces at their end: the server drops them.
+// trimmedText is the grammar of CHAR(n) of MySQL. The server drops spaces at the end of its values.
 func trimmedText(most int) Grammar {
 	takes := text(most)
 	return func(kind source.Kind, value []byte) string {
@@ -29,8 +29,8 @@ func trimmedText(most int) Grammar {
 	}
 }
 
-// filledText is the grammar of character(n) of PostgreSQL, which fills up texts with spaces: one that ends in others
-// comes from a column in which they mean something.
+// filledText is the grammar of character(n) of PostgreSQL, which adds spaces up to n characters. In a shorter text,
+// spaces at the end come from a column where they mean something, so it is refused.
 func filledText(most int) Grammar {
 	takes := trimmedText(most)
 	return func(kind source.Kind, value []byte) string {
@@ -41,7 +41,7 @@ func filledText(most int) Grammar {
 	}
 }
 
-// withoutPadding is a grammar that does not see the spaces at the end of a value.
+// withoutPadding returns a grammar that ignores the spaces at the end of a value.
 func (g Grammar) withoutPadding() Grammar {
 	return func(kind source.Kind, value []byte) string { return g(kind, bytes.TrimRight(value, " ")) }
 }

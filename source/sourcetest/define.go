@@ -53,8 +53,8 @@ func testDefine(t *testing.T, f *Fixture) {
 	expectUsable(t, src, table, 1)
 }
 
-// testNotNull asks which columns have no NULL: of a table, also one that is prepared and one that is selected from, and
-// of what nobody vouches for.
+// testNotNull asks which columns have no NULL: of a table, a prepared table and a selection from a table, and of
+// relations that guarantee nothing.
 func testNotNull(t *testing.T, f *Fixture) {
 	const table = "not_null_t"
 	f.create(t, table, "id", "bigint NOT NULL PRIMARY KEY", "title", f.Text, "count", "bigint NOT NULL")

@@ -26,7 +26,7 @@ func (r *release) packages(p program) error {
 		if err != nil {
 			return err
 		}
-		info := r.packageInfo(p, format) // another for each: a packager changes it
+		info := r.packageInfo(p, format) // a new one for each format, since a packager changes it
 		info.Maintainer = strings.TrimSpace(string(maintainer))
 		info = nfpm.WithDefaults(info)
 		name := filepath.Join(r.dir, packager.ConventionalFileName(info))
@@ -108,8 +108,9 @@ var (
 	prerelease = regexp.MustCompile(`^(alpha|beta|pre|rc)[.-]?(\d*)$`)
 )
 
-// apkVersion returns a version in the form of Alpine's packages, which know few words after the numbers, some of which
-// come before the release: 1.2.3_pre with the time for a commit without a tag, and 1.2.3_rc1 for v1.2.3-rc.1.
+// apkVersion returns a version in the form of Alpine's packages, which allow few words after the numbers. Words such as
+// pre and rc sort before the release. It is 1.2.3_pre with the time for a commit without a tag, and 1.2.3_rc1 for
+// v1.2.3-rc.1.
 func apkVersion(version string) string {
 	numbers, after, _ := strings.Cut(strings.TrimPrefix(version, "v"), "-")
 	numbers, _, _ = strings.Cut(numbers, "+")

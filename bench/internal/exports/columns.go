@@ -81,7 +81,7 @@ func PrepareColumns(s *harness.Session) ([]harness.Benchmark, error) {
 	}, nil
 }
 
-// install makes an environment of Python with the peers. CULVERT_BENCH_PYTHON names one that has them.
+// install makes an environment of Python with the peers, unless CULVERT_BENCH_PYTHON names a Python that has them.
 func (c *columnsBench) install() error {
 	if c.python = os.Getenv("CULVERT_BENCH_PYTHON"); c.python != "" {
 		return nil
@@ -100,7 +100,7 @@ func (c *columnsBench) peer(args ...string) *exec.Cmd {
 	return c.command(c.python, append([]string{c.script}, args...)...)
 }
 
-// benchmark returns the variants that write a file: culvert, with these arguments, and peers, of these sources.
+// benchmark returns the benchmark of writing a file: by culvert with these arguments, and by peers from their sources.
 func (c *columnsBench) benchmark(
 	name string, atMost float64, args []string, peers map[string]string,
 ) harness.Benchmark {
@@ -133,8 +133,8 @@ func (c *columnsBench) benchmark(
 	return b
 }
 
-// load returns the benchmark of a file of Parquet that is loaded. It also compares the size of the file with the one
-// that pyarrow makes of it.
+// load returns the benchmark of loading a file of Parquet. It also compares its size with the same rows as pyarrow
+// writes them.
 func (c *columnsBench) load() (b harness.Benchmark, err error) {
 	file, again := filepath.Join(c.Dir, "orders.parquet"), filepath.Join(c.Dir, "again.parquet")
 	export := c.command(c.culvert, "export", "postgres:", "orders", "--no-encrypt", "-o", file)

@@ -30,7 +30,7 @@ const (
 // node is a part of the schema: a column, or what it consists of.
 type node struct {
 	name string
-	// nullable is what the file says, which readers of others do not depend on.
+	// nullable is what the file says. Values are read in the same way if it is false.
 	nullable bool
 	layout   layout
 	size     int

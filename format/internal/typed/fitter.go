@@ -51,8 +51,8 @@ func Fitter(
 	return f, of, nil
 }
 
-// hasUnfit reports whether a system may print values for the column that its type does not have: infinity, NaN, years
-// and times that are too large, and in SQLite, whose cells have types of their own, anything.
+// hasUnfit reports whether the column may have values that do not fit its type: infinity, NaN, and years and times that
+// are too large. In SQLite, any value may be one, since cells have types of their own.
 func (c *Column) hasUnfit(printed source.Dialect) bool {
 	switch c.Logical.Class {
 	case source.DecimalClass, source.DateClass, source.TimeClass, source.TimestampClass, source.InstantClass:
@@ -113,8 +113,8 @@ func (f *fitter) Fit(dst, b *source.Batch) *source.Batch {
 	return dst
 }
 
-// text returns a value that does not fit as it is written in a column of text, if that is not as it is. What is not
-// text becomes hexadecimal digits, as in CSV, and bytes are what they are.
+// text returns how a value that does not fit is written in a column of text or of bytes, and reports whether that
+// changes it. In a column of text, bytes and invalid UTF-8 become hexadecimal digits, as in CSV.
 func (f *fitter) text(column int, kind source.Kind, value []byte) (_ source.Kind, _ []byte, changed bool) {
 	class := f.columns[column].Logical.Class
 	switch {
@@ -135,7 +135,7 @@ type change struct {
 	value       []byte
 }
 
-// copyBatch fills a batch with the rows of another one, but for changes.
+// copyBatch fills dst with the rows of b, with the changes in place of the values that they replace.
 func copyBatch(dst, b *source.Batch, changes []change) {
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.row, b.row) }) // they are by column
 	dst.SetLending(b.HasLent())

@@ -14,7 +14,7 @@ import (
 type Column struct {
 	Name    string
 	Logical source.Type // of the values; the class is that of strings if they are written as text
-	NotNull bool        // the column has no NULL: it is one that must have values
+	NotNull bool        // the column has no NULL
 
 	// Size is the number of bytes of a value, or 0 if a value is as long as its text. Bytes are in the order of little
 	// endian, and a boolean is one of 0 or 1.
@@ -95,7 +95,7 @@ func (c *Column) Null(row int) error {
 		return nil
 	}
 	return c.Unfit(row, "it is NULL, although the database says that its column is NOT NULL; "+
-		"a query may have it: export one that returns the table")
+		"a query may have NULL: export a query that returns the table")
 }
 
 // Unfit returns the error of a value in a row, which counts from 0 in the batch.

@@ -42,8 +42,8 @@ var throughOthers = []string{
 }
 
 // valueTests are tests of the values that come out, by packages. They take the same way through the same goroutines as
-// the other tests of the package do, and are run under the race detector by a slice of the long forms. A name leaves
-// out the tests of all packages, so each package that has it is here.
+// the other tests of the package do, and are run under the race detector by a slice of the long forms. Tests are left
+// out by their names, in all packages at once. So every package with a test of such a name must be listed.
 var valueTests = map[string][]string{
 	"./agefile": {"VectorsReader", "VectorsReaderAt", "VectorsWriter"},
 	"./bytebuf": {"BadInput"},

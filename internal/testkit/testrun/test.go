@@ -69,7 +69,7 @@ func test(ctx context.Context, r *report, packages []string) error {
 	return r.goTest(ctx, pass{name: "race", dir: ".", flags: flags, packages: race, env: raceEnvironment})
 }
 
-// beside are passes of a few packages, which leave processors idle when they run alone.
+// beside are passes of a few packages each. Alone, such a pass leaves processors idle, so they run together.
 var beside = []pass{
 	{name: "without unsafe", dir: ".", flags: []string{"-tags=purego"}, packages: []string{"./bytebuf"}},
 	{

@@ -38,14 +38,14 @@ type loader struct {
 	piece
 	taken int64 // rows since the last Send, held or sent
 
-	// What follows is another goroutine's while sending waits for it, and so is the connection.
+	// While sending has a goroutine, these fields and the connection belong to it.
 	sending sync.WaitGroup
 	sent    piece
 	rows    int64 // that the server has counted since the last Send
 	failed  error // of the piece that was sent last
 }
 
-// piece is the text of rows that is sent at once.
+// piece is the text of the rows that are sent together.
 type piece struct {
 	text        []byte
 	held        int64 // rows
@@ -53,7 +53,7 @@ type piece struct {
 	before      int64 // rows since the last Send that come before it, once it is sent
 }
 
-// empty leaves of the text what precedes the rows, and no memory that is too large to be kept.
+// empty leaves only the text before the rows, and drops memory that is too large to be kept.
 func (p *piece) empty(start int) {
 	p.held, p.errorValues, p.text = 0, 0, p.text[:start]
 	if cap(p.text) > keptSize {
@@ -153,7 +153,8 @@ func (l *loader) refusedValue(e *valueError) error {
 // codeValue is the code of values that the server would read as others: ER_TRUNCATED_WRONG_VALUE_FOR_FIELD.
 const codeValue = "1366"
 
-// send begins to send the piece, once the server has added the one before. An error may be of that one.
+// send waits until the server has added the previous piece, and begins to send this one. An error may be of the
+// previous one.
 func (l *loader) send() error {
 	if err := l.wait(); err != nil || l.held == 0 {
 		return err

@@ -18,10 +18,10 @@ import (
 // character sets also have two codes for one character, of which only one comes back. So each row of a table has
 // another value, which says whether its texts survive the way there and back. For queries, see query_charset.go.
 //
-// MariaDB keeps halves of surrogate pairs, and sends each as three bytes that are not UTF-8. Only utf16 takes none.
+// MariaDB keeps halves of surrogate pairs, except in utf16. It sends each half as three bytes that are not UTF-8.
 
-// sameText are the character sets of texts that the server sends as they are, but for halves of surrogate pairs, which
-// the rows look for, and those of values that are not converted.
+// sameText are the character sets of values that the server does not convert, and of texts that it sends unchanged.
+// Only halves of surrogate pairs are invalid there; the rows look for them.
 var sameText = map[string]bool{"": true, "binary": true, "utf8": true, "utf8mb3": true, "utf8mb4": true}
 
 // unicode are the character sets that may have halves of surrogate pairs.

@@ -19,8 +19,8 @@ import (
 
 var errClosed = errors.New("mysql: the rows are closed")
 
-// patience is how long the server may still take to answer when the context of the rows has ended. Then the driver
-// closes the connection; until then, it is kept for other tables.
+// patience is how long the server may take to answer after the context of the rows has ended. If it answers in time,
+// the connection is kept for other tables. Otherwise the driver closes it.
 const patience = 2 * time.Second
 
 // rows are the rows of a statement.

@@ -2,7 +2,7 @@ package fill
 
 import "culvert/sink/grammar"
 
-// firstOfInstallation is FirstGenbkiObjectId: the next types are made by the server, and by users.
+// firstOfInstallation is FirstGenbkiObjectId. Types from this number on were made at the server's setup, or by users.
 const firstOfInstallation = "10000"
 
 // partsSQL are the parts of the type u.type, with its kind: d for a domain, c for a composite type, a for an array, and
@@ -18,8 +18,8 @@ const partsSQL = `(
 	UNION ALL SELECT 'r', r.rngsubtype, -1, 0 FROM pg_catalog.pg_range r
 	WHERE u.type IN (r.rngtypid, (to_jsonb(r) ->> 'rngmultitypid')::oid)) AS p` // which PostgreSQL 13 does not have
 
-// typesSQL returns what the types of users that the columns of the tables with the numbers $1 have are made of, and
-// what that is made of in turn: a row for each part of a type, in order.
+// typesSQL looks up the types of users in the columns of the tables with the numbers $1, and the types of their parts
+// in turn. It returns a row for each part of a type, in order.
 const typesSQL = `
 WITH RECURSIVE u(type) AS (
 	SELECT a.atttypid FROM pg_catalog.pg_attribute a WHERE a.attrelid = ANY ($1::oid[])
@@ -75,8 +75,8 @@ func (types madeOf) grammar(p part) grammar.Grammar {
 	return parts[0]
 }
 
-// ofColumn returns the grammar of the values of a column whose type is made of others, unless it is a domain of a plain
-// type. Another database may have other types of the same names, so the grammar depends on no origin.
+// ofColumn returns the grammar of a column whose type is made of others. It is nil for a domain of a plain type.
+// Another database may have other types of the same names, so the grammar does not depend on the type in the source.
 func (types madeOf) ofColumn(oid string) grammar.Grammar {
 	of := types[oid]
 	for of != nil && of.kind == "d" {

@@ -107,12 +107,12 @@ func (db *DB) Restore(
 	}
 }
 
-// restoreLock is the number of the advisory lock that a restoration holds until it ends. It belongs to a transaction of
-// a connection of its own, which does nothing else, so that it also works behind a connection pooler.
+// restoreLock is the number of the advisory lock that a restoration holds until it ends. A transaction holds it, on a
+// connection that does nothing else, so the lock also works behind a connection pooler.
 const restoreLock = "1129664079"
 
-// keepOthersOut waits until no other restoration works in the database. Without a connection for that, only the tables
-// are locked.
+// keepOthersOut waits until no other restoration works in the database, and keeps others out until release. If no
+// connection is left for that, only the tables are locked.
 func (db *DB) keepOthersOut(ctx context.Context, f sink.Filling) error {
 	if db.guard != nil {
 		return nil

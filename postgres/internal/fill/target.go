@@ -203,7 +203,8 @@ func (s *session) lock(ctx context.Context, t *target, mode string) error {
 func lockSQL(t *target, mode string) string { return "LOCK TABLE " + t.sql + " IN " + mode + " MODE" }
 
 // sequenceSQL is the sequence from which the column a of the table c takes its numbers, after the direction in which
-// they go, if the user may read and set it. Without the CASE, the server may ask for rights on what is no sequence.
+// they go, if the user may read and set it. Without the CASE, the server may check
+// rights on relations that are not sequences.
 const sequenceSQL = `(
 	SELECT CASE WHEN q.seqincrement > 0 THEN '+' ELSE '-' END || pg_catalog.format('%I.%I', sn.nspname, s.relname)
 	FROM pg_catalog.pg_class s JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid

@@ -184,8 +184,8 @@ func (s *session) readSequences(ctx context.Context, sequences []*source.Sequenc
 }
 
 // definitionsSQL returns the definition of each of the relations $1 as JSON, and for each of its sequences whether it
-// can be read. The search path of the user is $2. A foreign key to a partitioned table has a constraint for each
-// partition besides the one that made them.
+// can be read. The search path of the user is $2. A foreign key to a partitioned table has one constraint for the
+// table, and one for each of its partitions.
 const definitionsSQL = `
 SELECT c.oid, pg_catalog.json_build_object(
 	'comment', (` + commentSQL + ` WHERE m.classoid = 'pg_catalog.pg_class'::pg_catalog.regclass AND m.objoid = c.oid

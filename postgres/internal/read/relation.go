@@ -174,13 +174,13 @@ WHERE a.attrelid = $1 AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`
 	return columns, nil
 }
 
-// refusesNull is true, as SQL, if the constraint of the column a of a table keeps NULL out of all its rows, which one
-// that is NOT VALID does not. A domain that is NOT NULL is not enough: a subquery without rows puts NULL into it.
+// refusesNull is SQL that is true if the constraint of the column a of a table keeps NULL out of all its rows. A
+// constraint that is NOT VALID does not. Nor does a domain that is NOT NULL: a subquery without rows puts NULL into it.
 const refusesNull = `(a.attnotnull AND NOT EXISTS (SELECT FROM pg_catalog.pg_constraint n
 	WHERE n.conrelid = a.attrelid AND n.contype = 'n' AND NOT n.convalidated AND a.attnum = ANY (n.conkey)))`
 
-// notNull returns, as SQL, whether the column a of the relation has no NULL, and what the statement begins with. Tables
-// that inherit may lack the constraint, and what is on other servers is only believed to keep to it.
+// notNull returns SQL that is true if the column a of the relation has no NULL, and the WITH that it needs. Tables that
+// inherit may lack the constraint. Tables on other servers are not trusted to keep it.
 func (r *relation) notNull() (with, sql string) {
 	const others = " AND NOT EXISTS (SELECT FROM family f JOIN pg_catalog.pg_class k ON k.oid = f.oid"
 	switch {

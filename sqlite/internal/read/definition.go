@@ -127,8 +127,8 @@ func read[T any](ctx context.Context, db *DB, sql string, args ...string) ([]T, 
 	return values, nil
 }
 
-// isRowid is true, as SQL, if the column c of the table ?1 is its rowid, in which SQLite numbers the rows: an INTEGER
-// PRIMARY KEY. Any other primary key has an index.
+// isRowid is SQL that is true if the column c of the table ?1 is an INTEGER PRIMARY KEY, and so the rowid, by which
+// SQLite numbers the rows. Any other primary key has an index.
 const isRowid = `(c.pk = 1 AND c.type = 'INTEGER' COLLATE NOCASE
 	AND NOT EXISTS (SELECT 1 FROM pragma_index_list(?1, 'main') AS i WHERE i.origin = 'pk'))`
 

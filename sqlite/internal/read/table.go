@@ -98,8 +98,8 @@ func (db *DB) read(ctx context.Context, table string, s source.Selection, inRang
 	return selected, nil
 }
 
-// refuseNull sets which columns of a table have no NULL. A primary key may have it, unless it is the rowid, or the
-// table is STRICT or WITHOUT ROWID, of which SQLite says that the column is NOT NULL.
+// refuseNull sets which columns of a table have no NULL. In SQLite, a primary key may have NULL, unless it is the
+// rowid. In tables that are STRICT or WITHOUT ROWID, it may not: SQLite says that its columns are NOT NULL.
 func (db *DB) refuseNull(ctx context.Context, table string, columns []source.Column) error {
 	if o := db.catalog.tables[lower(table)]; o.isView || o.isVirtual {
 		return nil

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Before the program goes, and not before another version replaces it, stops what runs and removes the links by which
-# systemd starts it. dpkg says remove then, and rpm 0.
+# Runs before the package is removed or replaced. Before a removal, for which dpkg passes "remove" and rpm passes 0, it
+# stops the units and removes the links by which systemd starts them.
 case ${1:-} in
 remove | 0) ;;
 *) exit 0 ;;

@@ -69,7 +69,7 @@ func (s *site) copyPage(name string) error {
 	return s.write(name, []byte(out.String()))
 }
 
-// plainPipes has the code in a line of a table as MkDocs shows it, which needs no backslash before a pipe there.
+// plainPipes removes the backslashes before pipes in the code of a table's line. GitHub needs them, MkDocs shows them.
 func plainPipes(line string) string {
 	return span.ReplaceAllStringFunc(line, func(code string) string { return strings.ReplaceAll(code, `\|`, "|") })
 }

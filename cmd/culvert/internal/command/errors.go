@@ -113,7 +113,7 @@ func HintsOf(err error) []string {
 		return []string{"write it in another way: --invalid-utf8 replace, or base64"}
 	case Is[*format.ValueError](err):
 		return []string{
-			"write it as NULL, or its column as text: --lossy null, or string; or in another format: -f csv",
+			"write it as NULL: --lossy null", "write its column as text: --lossy string", "use another format: -f csv",
 		}
 	case errors.Is(err, io.ErrUnexpectedEOF) && ExitCode(err) == ExitIntegrity:
 		return []string{"it is shorter than it was made: get it again from where it came from"}

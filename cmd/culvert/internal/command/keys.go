@@ -163,7 +163,7 @@ func (f *RecipientFlags) readPassphrase(ctx context.Context, a *App) ([]age.Reci
 }
 
 // TestWorkFactor is the work factor of new passphrases, as a base-2 logarithm, in tests that use many. 0 stands for
-// that of age, which takes a second and 256 MiB.
+// age's own factor, with which a passphrase takes a second and 256 MiB.
 var TestWorkFactor int
 
 // Read returns those that are named.

@@ -12,7 +12,7 @@ var (
 	quotes    = strings.NewReplacer(`"`, "", "`", "")
 )
 
-// AboutTable says which table a text is about, unless it begins with that.
+// AboutTable puts the name of a table before a text that is about it, unless the text already begins with the name.
 func AboutTable(table, text string) string {
 	name := quotes.Replace(table)
 	beginning, rest, _ := strings.Cut(text, ": ")

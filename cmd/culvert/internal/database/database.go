@@ -199,7 +199,7 @@ func Untold(table string, columns []string) string {
 		"would come back with another type, such as a number as a text; culvert copy keeps it", table, columns)
 }
 
-// Unfit says what became of values that did not fit the types of a format.
+// Unfit says how values that did not fit their types were written.
 func Unfit(table string, unfit []manifest.Unfit, how format.Lossy) string {
 	var columns []string
 	for _, one := range unfit {
@@ -209,7 +209,7 @@ func Unfit(table string, unfit []manifest.Unfit, how format.Lossy) string {
 	if how == format.LossyString {
 		became = "are text in the file"
 	}
-	return fmt.Sprintf("table %q: values that their type does not have %s: %s", table, became,
+	return fmt.Sprintf("table %q: values that do not fit their type %s: %s", table, became,
 		strings.Join(columns, ", "))
 }
 

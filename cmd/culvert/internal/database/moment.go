@@ -68,7 +68,7 @@ func MomentOf(src source.Source) MomentReport {
 	return MomentReport{Connections: moment.Connections, Locked: moment.Held.Seconds()}
 }
 
-// Tell says for how long others may have waited.
+// Tell prints how many connections began at one moment, and for how long others could not commit meanwhile.
 func (m MomentReport) Tell(w *command.Work, name string) {
 	if m.Connections > 0 && w.WantsSummary() {
 		w.App.Console.Print(fmt.Sprintf("%s: %d connections began at one moment; others could not commit for %.3g ms",

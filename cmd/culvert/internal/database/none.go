@@ -12,7 +12,7 @@ import (
 // ErrNoTables marks the error of a database without tables.
 var ErrNoTables = errors.New("there are no tables")
 
-// NoTables returns the error of a source that lists no tables for a purpose. It says which database that is.
+// NoTables returns the error of a source without tables, for a purpose such as "export". It names the database.
 func NoTables(ctx context.Context, src source.Source, purpose string) error {
 	err := fmt.Errorf("%w to %s", ErrNoTables, purpose)
 	d, describing := source.Describe(ctx, src)

@@ -28,7 +28,7 @@ type Flags struct {
 	Format      string `yaml:"format" flag:"format" doc:"Of the files." enum:"csv jsonl text parquet arrow arrows tsv"`
 	CSV         string `yaml:"csv" flag:"csv" doc:"How CSV of another program is written: see culvert help csv."`
 	InvalidUTF8 string `yaml:"invalid-utf8" flag:"invalid-utf8" doc:"Text not in UTF-8." enum:"error replace base64"`
-	Lossy       string `yaml:"lossy" flag:"lossy" doc:"Values that their type does not have." enum:"null string"`
+	Lossy       string `yaml:"lossy" flag:"lossy" doc:"How to write values that do not fit." enum:"null string"`
 	Compress    string `yaml:"compress" flag:"compress" doc:"The compression of the files." enum:"zstd gzip none"`
 	PartSize    string `yaml:"part-size" flag:"part-size" doc:"The size of parts, such as 256MiB."`
 	Force       bool   `yaml:"force" flag:"force" doc:"Overwrite files."`

@@ -48,7 +48,7 @@ func (l *Layout) Add(cmd *cobra.Command) {
 	flags.StringVarP(&l.Compression, "compress", "c", "zstd",
 		"compress with `CODEC`: zstd, gzip or none; parquet and arrow do it inside")
 	flags.StringVar(&l.Lossy, "lossy", "",
-		"with -f parquet or arrow, write values that their type does not have as `WAY`: null or string")
+		"with -f parquet or arrow, write values that do not fit their type as `WAY`: null or string")
 	for flag, values := range map[string][]string{
 		"lossy":  slices.Sorted(maps.Keys(format.LossyNames)),
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
@@ -115,7 +115,7 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 	return errors.Join(err, l.applyLossy(plan))
 }
 
-// applyLossy sets what becomes of values that do not fit.
+// applyLossy sets how values that do not fit are written.
 func (l *Layout) applyLossy(plan *export.Plan) error {
 	if l.Lossy == "" {
 		return nil

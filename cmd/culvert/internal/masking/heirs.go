@@ -98,8 +98,8 @@ func CheckHeirs(p *mask.Policy, tables []mask.Table) error {
 	return nil
 }
 
-// undecidedViews names, for people, the columns of views that no rule decides. Rules for a table do not hold for the
-// views that read it: which column a value of a view is from, and under what name, only its query says.
+// undecidedViews names, for people, the columns of views that have no rule. Rules for a table do not hold for the views
+// that read it, since only the query of a view says from which columns its values are.
 func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
 	if len(f.rules) == 0 {
 		return nil
@@ -116,8 +116,8 @@ func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
 			}
 		}
 		if len(names) > 0 {
-			notices = append(notices, fmt.Sprintf("view %q: no rule says whether these columns may leave as they are, "+
-				"and rules for tables do not hold for views: %s; the rule none lets one leave", t.Name,
+			notices = append(notices, fmt.Sprintf("view %q: these columns have no rule, and rules for tables "+
+				"do not hold for views: %s; the rule none lets a column leave as it is", t.Name,
 				strings.Join(names, ", ")))
 		}
 	}

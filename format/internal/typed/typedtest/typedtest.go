@@ -155,7 +155,7 @@ func Require(columns []source.Column, n int) []source.Column {
 	return columns
 }
 
-// ExpectRefusedNull expects that a NULL is refused by its row in a column that has none.
+// ExpectRefusedNull expects that a NULL in a column that is NOT NULL is refused, with its row.
 func ExpectRefusedNull(tb testing.TB, formats ...format.Format) {
 	tb.Helper()
 	for _, logical := range []string{"bool", "int32", "string", "decimal(20,2)"} {
