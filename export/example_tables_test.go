@@ -49,7 +49,7 @@ func ExamplePlan_Estimate() {
 		fmt.Println(estimate.Columns, estimate.Readers)
 		return err
 	})
-	// Output: [{id INT int64} {title TEXT string}] 1
+	// Output: [{id INT int64 false} {title TEXT string false}] 1
 }
 
 // A part of a table.
