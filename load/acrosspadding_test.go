@@ -3,8 +3,11 @@ package load_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
+	"culvert/export"
+	"culvert/format"
 	"culvert/load"
 	"culvert/sink"
 )
@@ -28,6 +31,7 @@ func TestAcrossPadding(t *testing.T) {
 				}{
 					{"c", "5", false},
 					{"c", "8", false},
+					{"c", "60", false},
 					{"v", "5", false},
 					{"v", "8", false},
 					{"s", "5", true},
@@ -35,7 +39,7 @@ func TestAcrossPadding(t *testing.T) {
 				} {
 					table := fmt.Sprintf("t%d", i)
 					try(t, s, "CREATE TABLE "+table+" (k int, a char("+test.size+"))")
-					_, err := new(load.Plan).Copy(t.Context(), s.dst, src, test.from, table)
+					_, err := (&load.Plan{ReadBack: true}).Copy(t.Context(), s.dst, src, test.from, table)
 					refused, is := errors.AsType[*sink.RowError](err)
 					if is != test.refused || is && (refused.Row != 2 || refused.Column != "a") || err != nil && !is {
 						t.Errorf("%v: %v", test, err)
@@ -43,6 +47,31 @@ func TestAcrossPadding(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestPaddingOfFiles loads texts from files into columns of character(n) with another length, and reads them back.
+func TestPaddingOfFiles(t *testing.T) {
+	database, dst := newPostgres(t, `CREATE TABLE t (k int, a char(5), b varchar(5), c text, d char(80));
+		INSERT INTO t VALUES (1, 'ü', 'a,b', '"', 'x'), (2, '', '', '', ''), (3, NULL, NULL, NULL, NULL)`)
+	src := openPostgres(t, database)
+	for name, as := range map[string]export.Plan{
+		"csv": {Format: format.CSV{}}, "jsonl": {Format: format.JSONL{}},
+	} {
+		into := "of_" + name
+		database.Exec(t, "CREATE TABLE "+into+" (k int, a char(8), b char(6), c char(7), d char(5))")
+		from := newBackupOf(t, src, as, 0, "t")
+		plan := load.Plan{ReadBack: true}
+		stats, err := plan.Directory(t.Context(), dst, from.Directory, map[string]string{"t": into})
+		if err != nil || stats[0].Rows != 3 {
+			t.Errorf("%s: %+v, %v", name, stats, err)
+		}
+	}
+	database.Exec(t, "CREATE TABLE x (k int, a char(8))")
+	text := strings.NewReader("k,a\n1,a\n2,\"\"\n3,\n")
+	plan := load.Plan{ReadBack: true}
+	if stats, err := plan.Text(t.Context(), dst, text, "x.csv", format.CSV{}, "x"); err != nil || stats.Rows != 3 {
+		t.Errorf("%+v, %v", stats, err)
 	}
 }
 

@@ -80,7 +80,7 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 				if !slices.Equal(j.columns.names, known[at].columns.names) {
 					return fmt.Errorf("load: table %q was altered in the source meanwhile; begin again", j.name)
 				}
-				j.learn(planned[task[at]].Plan)
+				one.learn(e.dst, j, planned[task[at]].Plan)
 				if j.grouped = true; c.isGathered(task) {
 					j.alone = "" // one connection is all that it would have
 				}
@@ -90,7 +90,7 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	}
 	for i := range planned {
 		if planned[i].Err == nil {
-			jobs[i].learn(planned[i].Plan)
+			p.learn(dst, jobs[i], planned[i].Plan)
 		}
 	}
 	gathered := p.gather(dst, tasksOf(planned), workers, func(i int) bool {

@@ -44,6 +44,7 @@ type job struct {
 	grouped bool               // it is filled with those to which it refers, and those that refer to it
 	exists  bool
 	across  bool         // what is read back are the values, since the sink is of another system
+	padded  []string     // columns whose texts PostgreSQL fills up with spaces: see [job.pad]
 	answer  *answer      // of the sink, which was asked about several tables at once; nil if it is to be asked
 	size    *source.Size // in the source of a copy; nil if it is not known
 	pieces  []piece
@@ -96,14 +97,17 @@ func (p *Plan) filling(j *job) sink.Filling {
 // look asks the sink what filling the table will do. It fails as that would.
 func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, error) {
 	plan, err := p.planned(ctx, dst, j.to, j)
-	j.learn(plan)
+	p.learn(dst, j, plan)
 	return plan, err
 }
 
 // learn keeps what the sink has said.
-func (j *job) learn(plan sink.Plan) {
+func (p *Plan) learn(dst sink.Sink, j *job, plan sink.Plan) {
 	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
 	j.object, j.exists = cmp.Or(plan.Object, plan.Table), plan.Exists
+	if p.ReadBack && systemOf(dst) == source.PostgreSQL && len(plan.Columns) == len(j.columns.types) {
+		j.pad(plan.Columns)
+	}
 }
 
 // answer is what a sink has said about a table.

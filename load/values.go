@@ -6,6 +6,7 @@ import (
 	"culvert/format"
 	"culvert/internal/canonical"
 	"culvert/internal/rowsum"
+	"culvert/internal/typename"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -65,6 +66,31 @@ func (p *Plan) isAcross(dst sink.Sink, j *job, masked bool) bool {
 	return false
 }
 
+// pad has the texts compared by their values that the columns of a table of PostgreSQL fill up with spaces, up to
+// another length than the one with which they come.
+func (j *job) pad(columns []source.Column) {
+	types := slices.Clone(j.columns.types)
+	for i, c := range columns {
+		base, modifiers := typename.Cut(c.Type)
+		if len(modifiers) != 1 || !slices.Contains([]string{"character", "char", "bpchar"}, base) {
+			continue
+		}
+		length, from := modifiers[0], &types[i].Logical
+		switch {
+		case from.List || from.Class == source.CharClass && from.Length == length:
+			continue
+		case from.Class == source.CharClass:
+			length = max(length, from.Length)
+		case from.Class != source.StringClass && from.Class != source.EnumClass && from.Class != source.UnknownClass:
+			continue
+		}
+		*from = source.Type{Class: source.CharClass, Length: length}
+		j.padded = append(j.padded, j.columns.names[i])
+		j.across = true
+	}
+	j.columns.types = types
+}
+
 // logicalOf returns the types of the values of columns.
 func logicalOf(columns []source.Column) []source.Type {
 	types := make([]source.Type, len(columns))
@@ -90,14 +116,14 @@ func (j *job) maskedNames() (names []string) {
 func (t *filling) sumValues() error {
 	c := t.job.columns
 	loaded := len(t.plan.Filling.Convert) > 0 || t.job.converts != nil || t.plan.Rejects != nil || !c.all
-	if !loaded && t.valuesKnown() {
+	if !loaded && len(t.job.padded) == 0 && t.valuesKnown() {
 		return nil
 	}
 	v := &t.prep.values
 	if c.all {
-		masked := t.job.maskedNames()
-		if v.read = canonical.TypesOf(c.types, t.job.printer(), masked...); t.job.shows {
-			v.read = canonical.KeptTypesOf(c.types, t.job.system, masked...)
+		changed := append(t.job.maskedNames(), t.job.padded...)
+		if v.read = canonical.TypesOf(c.types, t.job.printer(), changed...); t.job.shows {
+			v.read = canonical.KeptTypesOf(c.types, t.job.system, changed...)
 		}
 	}
 	if loaded {
