@@ -44,7 +44,7 @@ type job struct {
 	grouped bool               // it is filled with those to which it refers, and those that refer to it
 	exists  bool
 	across  bool         // what is read back are the values, since the sink is of another system
-	padded  []string     // columns whose texts PostgreSQL fills up with spaces: see [job.pad]
+	padded  []string     // columns to whose texts PostgreSQL adds spaces: see [job.pad]
 	answer  *answer      // of the sink, which was asked about several tables at once; nil if it is to be asked
 	size    *source.Size // in the source of a copy; nil if it is not known
 	pieces  []piece

@@ -66,8 +66,8 @@ func (p *Plan) isAcross(dst sink.Sink, j *job, masked bool) bool {
 	return false
 }
 
-// pad has the texts compared by their values that the columns of a table of PostgreSQL fill up with spaces, up to
-// another length than the one with which they come.
+// pad marks the columns of a table of PostgreSQL that add spaces to texts, up to another length than in the source.
+// Their texts are compared by value.
 func (j *job) pad(columns []source.Column) {
 	types := slices.Clone(j.columns.types)
 	for i, c := range columns {
