@@ -12,6 +12,7 @@ import (
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/internal/namepattern"
 	"culvert/load"
 	"culvert/sink"
 	"culvert/sink/dialect"
@@ -362,6 +363,12 @@ func (f *tableFlags) hintsOfRow(refused *sink.RowError) []string {
 	case errors.Is(refused, sink.ErrChanged) && grammar.IsZeroDate([]byte(refused.Value)):
 		column := command.ForShell(refused.Column)
 		return []string{"load such dates, which only MySQL has, as NULL: --convert " + column}
+	case errors.Is(refused, sink.ErrChanged) && strings.Contains(refused.Error(), "no spaces at the end"):
+		column := refused.Column
+		return []string{
+			"take away the spaces around its texts: --convert " + command.ForShell(namepattern.Quote(column)+"=trim"),
+			"or let the column change values: --convert " + command.ForShell(column),
+		}
 	case errors.Is(refused, sink.ErrChanged):
 		return []string{"correct it where it comes from; or let the column change values: --convert COLUMN"}
 	case refused.Code == "22021" && strings.Contains(refused.Error(), "0x00"):
