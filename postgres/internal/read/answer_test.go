@@ -28,7 +28,7 @@ func honest() answers {
 	return answers{
 		"current_schemas":      {begun("public", "{pg_catalog,public}", "64")},
 		"BY 4 DESC":            {{"1", "public", "t", "t", "t", "7", "r"}},
-		"attname":              {{"x", "text", "text", "f"}},
+		"attname":              {{"x", "text", "text", "f", "f"}},
 		"partition_tree":       {},
 		"unnest":               {{"text", "text"}},
 		"$1, true)":            {{"public"}},
@@ -76,9 +76,11 @@ func TestFalseAnswers(t *testing.T) {
 		{"a second relation of two", "BY 4 DESC", [][]string{
 			{"1", "public", "t", "f", "t", "7"}, {"2", "p"},
 		}, true, false},
-		{"a column without type", "attname", [][]string{{"x", "text", "text"}}, true, false},
+		{"a column without type", "attname", [][]string{{"x", "text", "text", "f"}}, true, false},
 		{"no columns", "attname", nil, true, false},
-		{"two columns", "attname", [][]string{{"x", "text", "text", "f"}, {"y", "text", "text", "f"}}, true, false},
+		{"two columns", "attname", [][]string{
+			{"x", "text", "text", "f", "f"}, {"y", "text", "text", "f", "f"},
+		}, true, false},
 		{"a change of nothing", "partition_tree", [][]string{{}}, true, false},
 		{"a change without a kind", "partition_tree", [][]string{{"t"}}, true, false},
 		{"no types", "unnest", nil, false, true},
