@@ -101,6 +101,7 @@ type Ancestor struct {
 	Distance int      // 1 for a parent, 2 for a parent of a parent, by the shortest way
 	Columns  []string // that the other table has from it
 	HasRows  bool     // rows of the ancestor, as they are read, have those of the other table
+	Hidden   bool     // as in its definition
 }
 
 // Dialect is the SQL of a database system.

@@ -31,18 +31,10 @@ func Means(set namepattern.Set, parts []string, hidden bool) bool {
 
 // setNames finds the names of tables.
 func setNames(tables []*table) {
-	hidden := map[[2]string]bool{}
-	for _, t := range tables {
-		hidden[[2]string(t.parts)] = t.definition.Hidden
-	}
 	for _, t := range tables {
 		t.names = []tableName{{parts: t.parts, hidden: t.definition.Hidden}}
 		for _, a := range t.definition.Ancestors {
-			one := tableName{parts: []string{a.Schema, a.Name}, distance: a.Distance}
-			known := false
-			if one.hidden, known = hidden[[2]string(one.parts)]; !known {
-				one.hidden = a.Schema != t.parts[0] || t.definition.Hidden
-			}
+			one := tableName{parts: []string{a.Schema, a.Name}, hidden: a.Hidden, distance: a.Distance}
 			t.names = append(t.names, one)
 		}
 	}

@@ -113,6 +113,11 @@ func TestHeirs(t *testing.T) {
 			t.Errorf("the condition of %s is %q, want %q", table, got, want)
 		}
 	}
+	// So has a table of another schema, whose name alone means none.
+	result, err = chooseOf(t, tablechoice.Rules{Tables: []tablechoice.Rule{people}}, "other.staff")
+	if err != nil || result.Choices["other.staff"].Selection.Where != "id < 9" {
+		t.Errorf("of a table of another schema, %+v is meant, %v", result, err)
+	}
 	// What is left out is left out with its heirs, and what is meant is meant with them.
 	one := namepattern.Set{pattern(t, "people")}
 	if result, err = chooseOf(t, tablechoice.Rules{Include: one}); err != nil {

@@ -219,13 +219,16 @@ const ancestorsSQL = `
 		SELECT i.inhparent, 1 AS distance FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid
 		UNION SELECT i.inhparent, a.distance + 1
 		FROM ancestor a JOIN pg_catalog.pg_inherits i ON i.inhrelid = a.inhparent)
-	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('Schema', n.nspname, 'Name', p.relname,
-		'Distance', a.distance, 'HasRows', c.relispartition, 'Columns', (
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('Schema', p.nspname, 'Name', p.relname,
+		'Distance', a.distance, 'HasRows', c.relispartition, 'Hidden', NOT p.visible, 'Columns', (
 			SELECT pg_catalog.json_agg(t.attname ORDER BY t.attnum) FROM pg_catalog.pg_attribute t
 			WHERE t.attrelid = p.oid AND t.attnum > 0 AND NOT t.attisdropped)
-		) ORDER BY a.distance, n.nspname, p.relname)
+		) ORDER BY a.distance, p.nspname, p.relname)
 	FROM (SELECT inhparent, pg_catalog.min(distance) AS distance FROM ancestor GROUP BY inhparent) AS a
-	JOIN pg_catalog.pg_class p ON p.oid = a.inhparent JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace`
+	JOIN LATERAL (
+		SELECT c.oid, c.relname, n.nspname, ` + visible + ` AS visible
+		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = a.inhparent
+	) AS p ON true`
 
 // commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
 // each of which takes five times as long to begin as this one to run.

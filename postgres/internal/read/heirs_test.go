@@ -38,15 +38,15 @@ ALTER TABLE "Odd.Place".top DROP COLUMN gone; CREATE TABLE other (o int);
 CREATE TABLE middle (m int) INHERITS ("Odd.Place".top); CREATE TABLE below () INHERITS (middle, other, "Odd.Place".top);
 CREATE TABLE whole (a int) PARTITION BY LIST (a);
 CREATE TABLE part PARTITION OF whole DEFAULT PARTITION BY LIST (a); CREATE TABLE leaf PARTITION OF part DEFAULT`)
-	below := "[{Odd.Place top 1 [a] %[1]v} {public middle 1 [a m] %[1]v} {public other 1 [o] %[1]v}]"
-	leaf := "[{public part 1 [a] true} {public whole 2 [a] true}]"
+	below := "[{Odd.Place top 1 [a] %[1]v true} {public middle 1 [a m] %[1]v false} {public other 1 [o] %[1]v false}]"
+	leaf := "[{public part 1 [a] true false} {public whole 2 [a] true false}]"
 	for _, own := range []bool{false, true} {
 		if own {
 			db.Separate()
 		}
 		for table, want := range map[string]string{
 			"below": fmt.Sprintf(below, !own), "leaf": leaf, "other": "[]",
-			"middle": fmt.Sprintf("[{Odd.Place top 1 [a] %v}]", !own),
+			"middle": fmt.Sprintf("[{Odd.Place top 1 [a] %v true}]", !own),
 		} {
 			if got := fmt.Sprint(defined(t, db, table).Ancestors); got != want {
 				t.Errorf("own rows %v: the ancestors of %s are %s", own, table, got)
