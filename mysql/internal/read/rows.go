@@ -226,7 +226,7 @@ func (r *rows) finish(err error) error {
 	}
 	switch {
 	case err == io.EOF:
-	case r.result != nil && errors.Is(err, r.ctx.Err()): // the connection can be kept
+	case r.result != nil && errors.Is(err, r.ctx.Err()) && r.running.Err() == nil: // the connection can be kept
 		err = fmt.Errorf("mysql: %s: %w", r.after(err), err)
 	default:
 		err = r.session.Explain(r.ctx, r.after(err), err)
