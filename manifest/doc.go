@@ -78,8 +78,8 @@
 //	canonical   string   of their values
 //	untold      array    of strings: the columns of SQLite with values whose type, such as that of an integer in a
 //	                     column without a type, the text does not tell (source.Untold); it is lost
-//	unfit       array    of objects: column, and values, how many of its values did not fit; see lossy. The sums are of
-//	                     the values that were written
+//	unfit       array    of objects: column, and values, how many of its values did not fit; see lossy. The sums are
+//	                     of the values that were written
 //
 // Empty strings and arrays are left out. In names that are not UTF-8, U+FFFD replaces invalid bytes. A manifest is at
 // most 128 MiB. No two files have the same name, even if letter case does not count. The figures of the parts of a
