@@ -26,7 +26,9 @@ import (
 // If tables fail, the error is a [*PartialError], and the statements after the rows are not run. Tables whose export
 // has failed do not keep them from being run, and are the PartialError at the end. If statements fail, the error is a
 // [*sink.StatementsError].
-func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directory, load string) ([]Stats, error) {
+func (p *Plan) Database(
+	ctx context.Context, dst sink.Sink, from *export.Directory, load string,
+) (all []Stats, err error) {
 	schema, err := from.Schema(ctx)
 	if err != nil {
 		return nil, err
@@ -35,6 +37,7 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, r.Close()) }()
 	names := map[string]string{}
 	missing := 0
 	for i := range from.Manifest.Tables {
@@ -48,7 +51,6 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 		name := from.Manifest.Tables[i].Name
 		names[name] = schema.StagedIn(name)
 	}
-	var all []Stats
 	if len(names) > 0 && p.tries(schema) && !r.Filled() {
 		each := p.ofDatabase(schema)
 		each.Filling.Ledger = r.Ledger()
@@ -77,7 +79,7 @@ func (p *Plan) Database(ctx context.Context, dst sink.Sink, from *export.Directo
 // the tables that receive their rows.
 func (p *Plan) CopyDatabase(
 	ctx context.Context, dst sink.Sink, src source.Source, schema *source.Schema, tables []Names,
-) ([]Stats, error) {
+) (all []Stats, err error) {
 	if err := p.checkCopy(); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,7 @@ func (p *Plan) CopyDatabase(
 	if err != nil {
 		return nil, err
 	}
-	var all []Stats
+	defer func() { err = errors.Join(err, r.Close()) }()
 	if schema.OwnRows {
 		source.Separate(src)
 	}

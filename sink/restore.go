@@ -40,6 +40,9 @@ type Restoration interface {
 	// fail, it runs the others, and the error is a [*StatementsError]. Then a Restore with the same load, and its
 	// Finish, run only those that have failed.
 	Finish(ctx context.Context, n int) error
+
+	// Close lets other loads make the database, or go on. It must be called, also after Finish.
+	Close() error
 }
 
 // ErrRestoring is the [ErrBusy] error of a database that another load is making.

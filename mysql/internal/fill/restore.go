@@ -100,7 +100,7 @@ func (db *DB) Restore(
 		return err
 	})
 	if err != nil && isFirst {
-		err = errors.Join(err, r.release(ctx))
+		err = errors.Join(err, r.Close())
 	}
 	if err != nil {
 		return nil, err // a nil *restoration would be a Restoration
@@ -118,8 +118,7 @@ func (r *restoration) Filled() bool { return r.states[ofRows] == done }
 
 // Finish runs the statements after the rows, one after the other. Those that fail are tried again as long as another
 // one succeeds, since one may need what a later one makes.
-func (r *restoration) Finish(ctx context.Context, _ int) (err error) {
-	defer func() { err = errors.Join(err, r.release(ctx)) }()
+func (r *restoration) Finish(ctx context.Context, _ int) error {
 	if err := r.db.ready(ctx, r.filling); err != nil {
 		return err
 	}
@@ -144,7 +143,7 @@ func (r *restoration) lock(purpose string) string {
 	return "'culvert " + purpose + " " + hex.EncodeToString(sum[:20]) + "'"
 }
 
-// keepOthersOut waits until no other restoration works in the database, and keeps others out until release, or until
+// keepOthersOut waits until no other restoration works in the database, and keeps others out until Close, or until
 // the connection ends.
 func (r *restoration) keepOthersOut(ctx context.Context) error {
 	conn := r.db.conn
@@ -165,15 +164,15 @@ func (r *restoration) keepOthersOut(ctx context.Context) error {
 	return nil
 }
 
-// release lets others in.
-func (r *restoration) release(ctx context.Context) error {
+// Close lets other loads in.
+func (r *restoration) Close() error {
 	conn := r.db.guard
 	r.db.guard = nil
 	if conn == nil || conn.Gone {
 		return nil
 	}
-	after := context.WithoutCancel(ctx)
-	return r.db.failed(after, "setting up the session", conn.Exec(after, "DO RELEASE_LOCK("+r.lock("rows")+")"))
+	ctx := context.WithoutCancel(r.ctx)
+	return r.db.failed(ctx, "setting up the session", conn.Exec(ctx, "DO RELEASE_LOCK("+r.lock("rows")+")"))
 }
 
 // alone does something while no other load makes the database, with the settings of the statements. One that was killed

@@ -324,7 +324,7 @@ func TestCloseWhileOpen(t *testing.T) {
 // TestCanceledKeepsConnection ends the rows of a table by their context, as an export does if a value cannot be
 // written. The connections can then read the next table.
 func TestCanceledKeepsConnection(t *testing.T) {
-	_, database := openNew(t, strings.Replace(manyRows, " AS", " (PRIMARY KEY (i)) AS", 1))
+	_, database := openNew(t, strings.Replace(manyRows, " AS", " (PRIMARY KEY (i)) AS", 1)+"; ANALYZE TABLE t")
 	for _, connections := range []int{1, 3} {
 		db := openTogether(t, database.URL(), connections)
 		ctx, cancel := context.WithCancel(t.Context())

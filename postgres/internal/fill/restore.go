@@ -256,10 +256,15 @@ func (r *restoration) steps() (steps [][][]int) {
 // Filled reports whether the rows were there before.
 func (r *restoration) Filled() bool { return r.done[filled] }
 
+// Close lets other loads in.
+func (r *restoration) Close() error {
+	r.db.release()
+	return nil
+}
+
 // Finish runs each statement in a transaction of its own, or with a few others that take no time, in which it is
 // recorded. Indexes and keys of several tables are made at the same time.
 func (r *restoration) Finish(ctx context.Context, n int) (err error) {
-	defer r.db.release()
 	if err := r.db.begin(ctx, r.filling); err != nil { // to look whether the session still stands
 		return err
 	}

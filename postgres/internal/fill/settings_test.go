@@ -66,7 +66,7 @@ func TestHostileSettings(t *testing.T) {
 		columns = append(columns, fmt.Sprintf(`v%d %s`, i, v.Type))
 		first, second = append(first, v.SQL), append(second, "NULL")
 	}
-	database.Exec(t, "CREATE TABLE public.read ("+strings.Join(columns, ", ")+");"+
+	database.Exec(t, types+"; CREATE TABLE public.read ("+strings.Join(columns, ", ")+");"+
 		"CREATE TABLE public.filled (LIKE read); INSERT INTO read VALUES ("+strings.Join(first, ", ")+"), ("+
 		strings.Join(second, ", ")+")")
 	want := printed(t, database, "public.read")

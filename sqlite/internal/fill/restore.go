@@ -96,6 +96,9 @@ func (r *restoration) Ledger() *sink.Ledger {
 // Filled reports whether the rows were there before.
 func (r *restoration) Filled() bool { return r.done[hash(ofRows)] }
 
+// Close does nothing: loads of the same database wait for each other in each transaction.
+func (r *restoration) Close() error { return nil }
+
 // Finish runs the statements after the rows in one transaction. What has succeeded is committed even if others fail.
 func (r *restoration) Finish(ctx context.Context, _ int) (err error) {
 	defer r.db.catch(&err)
