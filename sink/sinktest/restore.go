@@ -302,10 +302,13 @@ func testRestoreOtherLoad(t *testing.T, f *Restoring) {
 		t.Errorf("the same load at the same time: %v", err)
 	}
 	closeSource(t, again)
-	closeSource(t, db)
+	if err := restoration.Close(); err != nil {
+		t.Error(err)
+	}
 	if err := f.restore(t.Context(), t, to, "second", s); !errors.Is(err, sink.ErrOtherRestore) {
 		t.Errorf("another load of another sink: %v", err)
 	}
+	closeSource(t, db)
 	if err := f.restore(t.Context(), t, to, "first", s); err != nil {
 		t.Fatal(err)
 	}
