@@ -120,17 +120,26 @@ func TestRejectsDies(t *testing.T) {
 // row is in the table or in the file of its part, once. The rows that are rejected have the keys of others.
 func TestRejectsKilled(t *testing.T) {
 	from, texts := dirtyExport(t)
-	for name, open := range map[string]func(*testing.T) (at string, s side){
-		"PostgreSQL": func(t *testing.T) (string, side) {
+	for name, open := range map[string]func(*testing.T) (at string, s killedSide){
+		"PostgreSQL": func(t *testing.T) (string, killedSide) {
 			db := testkit.Postgres(t).NewDatabase(t)
 			exec := func(sql string) error { return db.PsqlCommand(t, "-c", sql).Run() }
-			return db.ConnString(), side{nil, exec, func() source.Source { return openPostgres(t, db) }}
+			idle := func() bool {
+				return db.Query(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"+
+					" AND backend_type = 'client backend'")[0][0] == "1"
+			}
+			again := func() source.Source { return openPostgres(t, db) }
+			return db.ConnString(), killedSide{side{nil, exec, again}, idle}
 		},
-		"MariaDB": func(t *testing.T) (string, side) {
+		"MariaDB": func(t *testing.T) (string, killedSide) {
 			db := testkit.MariaDB(t).NewDatabase(t)
-			return db.URL(), side{nil, db.Try, func() source.Source { return openMySQL(t, db) }}
+			idle := func() bool {
+				sessions := "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = DATABASE()"
+				return db.Query(t, sessions)[0][0] == "1"
+			}
+			return db.URL(), killedSide{side{nil, db.Try, func() source.Source { return openMySQL(t, db) }}, idle}
 		},
-		"SQLite": func(t *testing.T) (string, side) {
+		"SQLite": func(t *testing.T) (string, killedSide) {
 			s := sqliteSide(t)
 			path := filepath.Join(t.TempDir(), "killed.db")
 			made, err := sqlite.CreateSink(path)
@@ -143,7 +152,7 @@ func TestRejectsKilled(t *testing.T) {
 				return nil
 			}
 			s.open = func() source.Source { return openSQLite(t, path) }
-			return path, s
+			return path, killedSide{side: s}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +178,14 @@ func TestRejectsKilled(t *testing.T) {
 	}
 }
 
+// killedSide is a side whose loads are killed.
+type killedSide struct {
+	side
+	idle func() bool // reports whether the server has no other session in it; nil without a server
+}
+
 // killedAt reports whether the load was killed, and finds that nothing is lost after it is run again.
-func killedAt(t *testing.T, at, from string, s side, event int, texts []string) bool {
+func killedAt(t *testing.T, at, from string, s killedSide, event int, texts []string) bool {
 	t.Helper()
 	rejects := t.TempDir()
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRejectsDies$")
@@ -179,6 +194,9 @@ func killedAt(t *testing.T, at, from string, s side, event int, texts []string) 
 	killed := child.ProcessState.ExitCode() == -1
 	if err != nil && !killed {
 		t.Fatalf("event %d: %v: %s", event, err, out)
+	}
+	if s.idle != nil { // until then, the table is locked
+		testkit.WaitFor(t, "the server to end the session of the load", s.idle)
 	}
 	if _, err := loadParts(t.Context(), at, from, rejectsIn(t, rejects)); err != nil {
 		t.Fatalf("event %d: %v", event, err)
