@@ -35,6 +35,9 @@ type madeOf map[string]*composed
 type composed struct {
 	kind  string // as in partsSQL
 	parts []part
+
+	known   bool // the grammar is
+	grammar grammar.Grammar
 }
 
 // part is a type by its number, and its name with modifiers.
@@ -54,12 +57,19 @@ func madeOfIn(rows [][][]byte) madeOf {
 	return types
 }
 
-// grammar returns the grammar of a type, which may be a part of another one.
+// grammar returns the grammar of a type, which may be a part of another one. A type may be a part of many.
 func (types madeOf) grammar(p part) grammar.Grammar {
 	of := types[p.oid]
 	if of == nil {
 		return grammar.Part(p.name)
 	}
+	if !of.known {
+		of.known, of.grammar = true, types.compose(of)
+	}
+	return of.grammar
+}
+
+func (types madeOf) compose(of *composed) grammar.Grammar {
 	parts := make([]grammar.Grammar, len(of.parts))
 	for i, one := range of.parts {
 		parts[i] = types.grammar(one)
