@@ -63,16 +63,16 @@ func testNotNull(t *testing.T, f *Fixture) {
 	t.Cleanup(func() { f.Exec(t, "DROP VIEW not_null_v") })
 	src := f.open(t)
 	as[source.Definer](t, src) // others know nothing of tables
-	f.expectNotNull(t, f.rows(t, src, "not_null_v"))
+	ExpectNotNull(t, "the view", f.rows(t, src, "not_null_v"))
 	src = f.open(t)
-	f.expectNotNull(t, f.query(t, src, "SELECT id, count FROM not_null_t"))
+	ExpectNotNull(t, "the query", f.query(t, src, "SELECT id, count FROM not_null_t"))
 	src = f.open(t)
-	f.expectNotNull(t, f.rows(t, src, table), "id", "count")
+	ExpectNotNull(t, table, f.rows(t, src, table), "id", "count")
 	src = f.open(t)
 	if err := source.Prepare(t.Context(), src, []string{table}); err != nil {
 		t.Fatal(err)
 	}
-	f.expectNotNull(t, f.rows(t, src, table), "id", "count")
+	ExpectNotNull(t, "the prepared table", f.rows(t, src, table), "id", "count")
 	src = f.open(t)
 	rows, err := as[source.Selector](t, src).Select(t.Context(), table, source.Selection{
 		Columns: []string{"title", "count"}, Where: "id = 1",
@@ -81,11 +81,11 @@ func testNotNull(t *testing.T, f *Fixture) {
 		t.Fatal(err)
 	}
 	defer closeRows(t, rows)
-	f.expectNotNull(t, rows, "count")
+	ExpectNotNull(t, "the selection", rows, "count")
 }
 
-// expectNotNull compares the columns that have no NULL.
-func (f *Fixture) expectNotNull(t *testing.T, rows source.Rows, want ...string) {
+// ExpectNotNull compares the names of the columns of rows that have no NULL. The rows are those of a table or query.
+func ExpectNotNull(t *testing.T, of string, rows source.Rows, want ...string) {
 	t.Helper()
 	var got []string
 	for _, c := range rows.Columns() {
@@ -94,7 +94,7 @@ func (f *Fixture) expectNotNull(t *testing.T, rows source.Rows, want ...string) 
 		}
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("the columns %q are NOT NULL, want %q", got, want)
+		t.Errorf("the columns %q of %s are NOT NULL, want %q", got, of, want)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"culvert/internal/testkit"
 	"culvert/postgres/internal/read"
 	"culvert/source"
+	"culvert/source/sourcetest"
 )
 
 // TestTableNames finds tables by all ways to name them. Each holds one row with its own identity.
@@ -324,15 +325,7 @@ func TestNotNull(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		for _, c := range rows.Columns() {
-			if c.NotNull {
-				got = append(got, c.Name)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("the columns %q of %s are NOT NULL, want %q", got, table, want)
-		}
+		sourcetest.ExpectNotNull(t, table, rows, want...)
 		if err := rows.Close(); err != nil {
 			t.Error(err)
 		}

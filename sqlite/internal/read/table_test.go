@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"culvert/source"
+	"culvert/source/sourcetest"
 	"culvert/sqlite/internal/read"
 )
 
@@ -162,15 +163,7 @@ func TestNotNull(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got []string
-		for _, c := range rows.Columns() {
-			if c.NotNull {
-				got = append(got, c.Name)
-			}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("the columns %q of %s are NOT NULL, want %q", got, table, want)
-		}
+		sourcetest.ExpectNotNull(t, table, rows, want...)
 		closing(t, rows)
 	}
 }
