@@ -244,7 +244,7 @@ func (d *demo) export(ctx context.Context, s *stageFigures, recipient age.Recipi
 		return err
 	}
 	defer func() { err = done(err) }()
-	plan := export.Plan{Recipients: []age.Recipient{recipient}}
+	plan := export.Plan{Recipients: []age.Recipient{recipient}, Ordered: true} // as compare reads them
 	stats, err := plan.Table(ctx, out, src, "todos")
 	if err != nil {
 		return err

@@ -72,7 +72,7 @@ func (p *placed) export(ctx context.Context, s *stageFigures, recipient age.Reci
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
 	p.begun = true
-	plan := export.Plan{Recipients: []age.Recipient{recipient}}
+	plan := export.Plan{Recipients: []age.Recipient{recipient}, Ordered: true} // as cat compares them
 	tables, err := plan.Tables(ctx, p.files, src, []string{"todos"})
 	if len(tables) > 0 {
 		err = cmp.Or(tables[0].Err, err)
