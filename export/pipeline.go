@@ -186,7 +186,11 @@ func (pl *pipeline) run() error {
 		return writeErr
 	case readErr != nil:
 		return readErr
-	case assembler != nil:
+	}
+	if err := pl.masker.Finish(); err != nil {
+		return err
+	}
+	if assembler != nil {
 		return assembler.Close()
 	}
 	_, err := pl.trailer.WriteTo(pl.dst)

@@ -312,6 +312,9 @@ func (t *filling) loadAll(ctx context.Context) error {
 // load loads a piece.
 func (t *filling) load(ctx context.Context, workers []*worker, one piece) error {
 	got, before, rejects, err := t.read(ctx, workers, &one)
+	if err == nil {
+		err = t.job.masker.Finish()
+	}
 	if err != nil {
 		return err
 	}

@@ -16,10 +16,11 @@ type Masker struct {
 }
 
 type maskedColumn struct {
-	name string
-	rule Rule
-	make maker
-	asks func() *asker // in place of make, if a program masks the values
+	name    string
+	rule    Rule
+	make    maker
+	program *program // in place of make, if one masks the values
+	column  source.Column
 }
 
 // maker makes what masks the values of one column, which only one goroutine may use at a time.
@@ -67,7 +68,7 @@ func newMasker(key *Key, programs *Programs, columns []source.Column, rules []Ru
 			if err := cmp.Or(fitsProgram(column), programs.check(name)); err != nil {
 				return nil, fmt.Errorf("mask: column %q: %w", column.Name, err)
 			}
-			one.asks = func() *asker { return &asker{program: programs.all[name], column: column} }
+			one.program, one.column = programs.all[name], column
 		} else if !one.rule.IsZero() {
 			var err error
 			if one.make, err = one.rule.compile(key, column); err != nil {
@@ -89,7 +90,7 @@ func (m *Masker) Columns() (names []string) {
 		return nil
 	}
 	for _, column := range m.columns {
-		if column.make != nil || column.asks != nil {
+		if column.make != nil || column.program != nil {
 			names = append(names, column.name)
 		}
 	}
@@ -102,8 +103,8 @@ func (m *Masker) newWorker() *worker {
 		switch {
 		case column.make != nil:
 			w.masks[i] = column.make()
-		case column.asks != nil:
-			w.asked[i] = column.asks()
+		case column.program != nil:
+			w.asked[i] = &asker{program: column.program, column: column.column}
 			w.masks[i] = w.asked[i].mask
 			if w.asked[i].column.Logical.Class == source.CharClass {
 				w.masks[i] = padded(func() masking { return w.asked[i].mask })()
@@ -138,6 +139,23 @@ func (m *Masker) Mask(dst, src *source.Batch) error {
 	}
 	if src.HasLent() {
 		return m.maskLent(w, dst, src, last)
+	}
+	return nil
+}
+
+// Finish has programs prove that they are alive, and have answered no more than they were asked. It is to be called
+// when all rows are masked, and before they are used. The error is a [*ValueError] without a row.
+func (m *Masker) Finish() error {
+	if m == nil {
+		return nil
+	}
+	for _, column := range m.columns {
+		if column.program == nil {
+			continue
+		}
+		if err := column.program.check(); err != nil {
+			return &ValueError{column.name, column.rule, 0, err}
+		}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ import (
 //
 // A program reads a line with a JSON array of strings, and answers by a line with an array of as many strings, in the
 // same order, until its input ends. So NULL, which it never gets, line ends and quotes are unambiguous, and a program
-// that flushes each line cannot wait for more:
+// that flushes each line cannot wait for more. When all values of a table or a part are answered, and once more at the
+// end, it gets an empty array, and has to answer it: so one that has died is known before its values are used.
 //
 //	import json, sys
 //	for line in sys.stdin:
@@ -50,6 +51,8 @@ const (
 	// An answer may be four times as long as the question, and answerRoom longer.
 	answerTimes, answerRoom = 4, 128 << 10
 )
+
+var errEndedEarly = errors.New("it ended before it had answered")
 
 // program is one program. If it breaks the protocol, that is its last word until End.
 type program struct {
@@ -86,8 +89,9 @@ func (p *Programs) check(name string) error {
 	return nil
 }
 
-// End ends the input of all processes, and waits for them. It is an error if one writes more than it was asked, ends
-// with another exit code than 0, or does not end within ten seconds. Values that are masked later start new processes.
+// End asks all processes for an empty answer, ends their input, and waits for them. It is an error if one has died
+// before, writes something else, ends with another exit code than 0, or does not end within ten seconds. Values that
+// are masked later start new processes.
 func (p *Programs) End() error {
 	if p == nil {
 		return nil
@@ -245,15 +249,33 @@ func (r *process) endedEarly(limit time.Duration) error {
 	late := r.killAfter(limit)
 	err := r.wait()
 	if late() || err == nil {
-		return errors.New("it ended before it had answered")
+		return errEndedEarly
 	}
-	return fmt.Errorf("it ended before it had answered: %w", err)
+	return fmt.Errorf("%w: %w", errEndedEarly, err)
 }
 
 // wait waits until the process has ended, and closes what belongs to it.
 func (r *process) wait() error {
 	_ = r.in.Close()
 	return r.cmd.Wait()
+}
+
+// check asks for an empty answer, if the program runs: so it is alive, and has written no more than it was asked.
+func (p *program) check() error {
+	p.mu.Lock()
+	runs := p.run != nil
+	p.mu.Unlock()
+	if !runs {
+		return nil // or an error of it was reported
+	}
+	return p.ask([]byte(emptyArray), isEmpty)
+}
+
+const emptyArray = "[]"
+
+// isEmpty says why an answer is no empty array.
+func isEmpty(answer []byte) error {
+	return parseAnswers(answer, func([]byte) error { return errMoreAnswers })
 }
 
 // end ends the process, and forgets a failure that was reported.
@@ -267,19 +289,47 @@ func (p *program) end() error {
 	}
 	p.run = nil
 	late := run.killAfter(p.endTime)
-	_ = run.in.Close()
-	moreErr := <-run.more
-	if moreErr == nil {
+	answerErr := run.lastAnswer()
+	if answerErr != nil && answerErr != io.EOF {
 		run.stop()
 	}
 	err := run.wait()
 	switch tooLate := late(); {
 	case p.owner.ctx.Err() != nil:
 		return context.Cause(p.owner.ctx)
-	case moreErr == nil:
-		return errMoreAnswers
 	case tooLate:
 		return fmt.Errorf("it did not end within %s after its input", p.endTime)
+	case answerErr == io.EOF && err == nil:
+		return errEndedEarly
+	case answerErr == io.EOF:
+		return fmt.Errorf("%w: %w", errEndedEarly, err)
+	case answerErr != nil:
+		return answerErr
 	}
 	return err
+}
+
+// lastAnswer asks for an empty answer, ends the input, and reads the output to its end. It is io.EOF if there is no
+// answer, since the process has ended.
+func (r *process) lastAnswer() error {
+	select {
+	case err := <-r.more:
+		if err == nil {
+			return errMoreAnswers // before it was asked
+		}
+		r.more <- err
+	default:
+	}
+	_, _ = r.in.Write([]byte(emptyArray + "\n")) // less than a pipe has room for; an error shows in the output
+	_ = r.in.Close()
+	if err := r.readLine(answerRoom); err != nil {
+		return err
+	}
+	if err := isEmpty(r.line); err != nil {
+		return err
+	}
+	if _, err := r.out.ReadByte(); err == nil {
+		return errMoreAnswers
+	}
+	return nil
 }

@@ -210,7 +210,7 @@ func TestProgramTwice(t *testing.T) {
 func TestProgramGoesOn(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	programs := mask.NewPrograms(t.Context(), map[string]string{"own": script(t,
-		`while read -r line; do n=$((n+1)); echo "[\"$n\",\"no number\"]"; done`)})
+		`for n in 1 2; do read -r line; echo "[\"$n\",\"no number\"]"; done; exec cat`)})
 	p := &mask.Policy{Key: testKey(t, keyText), Programs: programs, Tables: map[string]mask.Rules{
 		"t": {"a": rule(t, "program own"), "b": rule(t, "program own")},
 	}}
@@ -268,8 +268,13 @@ func TestProgramDigits(t *testing.T) {
 func TestProgramEnd(t *testing.T) {
 	for _, test := range []struct{ script, err string }{
 		{upper, ""},
-		{`read -r line; echo "$line"; cat >/dev/null; exit 7`, "exit status 7"},
-		{`read -r line; echo "$line"; cat >/dev/null; echo more`, "answered more than it was asked"},
+		{`cat; exit 7`, "exit status 7"},
+		{`cat; echo more`, "answered more than it was asked"},
+		{`read -r line; echo "$line"`, "it ended before it had answered"},
+		{`read -r line; echo "$line"; exit 7`, "it ended before it had answered: exit status 7"},
+		{`read -r line; echo "$line"; cat >/dev/null; exit 7`, "it ended before it had answered: exit status 7"},
+		{`read -r line; echo "$line"; read -r line; echo '["more"]'; exec cat`, "answered more than it was asked"},
+		{`read -r line; echo "$line"; cat >/dev/null; echo more`, "no array of strings in JSON"},
 		{`read -r line; echo "$line"; exec sleep 1000`, "did not end within 20ms"},
 		{`read -r line; echo "$line"; ` + holdsOutput + `exec cat >/dev/null`, "did not end within 20ms"},
 	} {
@@ -288,6 +293,36 @@ func TestProgramEnd(t *testing.T) {
 		}
 		if err := programs.End(); err != nil {
 			t.Errorf("%s: again: %v", test.script, err)
+		}
+	}
+}
+
+// TestProgramFinish has a program that dies after its last answer known before the rows are used, by whoever asks.
+func TestProgramFinish(t *testing.T) {
+	for _, test := range []struct{ script, err string }{
+		{upper, ""},
+		{`read -r line; echo "$line"`, "it ended before it had answered"},
+		{`read -r line; echo "$line"; kill -9 $$`, "it ended before it had answered: signal: killed"},
+		{`read -r line; echo "$line"; exit 7`, "it ended before it had answered: exit status 7"},
+		{`read -r line; echo "$line"; read -r line; echo '["a"]'; exec cat`, "answered more than it was asked"},
+		{`read -r line; echo "$line"; read -r line; echo; exec cat`, "no array of strings in JSON"},
+	} {
+		m, programs := programmed(t.Context(), t, column(t, "text", "string"), test.script)
+		var dst source.Batch
+		if err := m.Finish(); err != nil { // which starts none
+			t.Fatal(err)
+		}
+		if err := m.Mask(&dst, batchOf(source.Text, "secret")); err != nil {
+			t.Fatal(err)
+		}
+		err := m.Finish()
+		if (err == nil) != (test.err == "") || err != nil && (!strings.Contains(err.Error(), test.err) ||
+			!strings.Contains(err.Error(), `cannot be masked by the rule "program own": `)) {
+			t.Errorf("%s: the error is %v", test.script, err)
+		}
+		// It was said, and is not said again; what comes next starts another one.
+		if err := programs.End(); err != nil {
+			t.Errorf("%s: the end: %v", test.script, err)
 		}
 	}
 }
