@@ -33,11 +33,22 @@ func (e *LostError) Unwrap() error { return e.Err }
 // ErrOtherJob means that a job of this name has other settings, or another snapshot than Held.
 var ErrOtherJob = errors.New("workers: a job of this name has other settings, tables or limits")
 
+// OtherJobError wraps [ErrOtherJob], and has what the job of this name is.
+type OtherJobError struct {
+	Settings json.RawMessage
+	Tables   []string
+}
+
+func (e *OtherJobError) Error() string { return ErrOtherJob.Error() }
+
+// Unwrap returns ErrOtherJob.
+func (e *OtherJobError) Unwrap() error { return ErrOtherJob }
+
 // goOn joins the snapshot of a job that another coordinator has begun.
 func (o *operation) goOn(ctx context.Context) error {
 	c := o.c
 	if c.differs(&o.note) {
-		return ErrOtherJob
+		return &OtherJobError{o.note.Settings, o.note.Tables}
 	}
 	if err := o.refuseOtherHeld(); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/jobfile"
+	"culvert/internal/tablechoice"
 	"culvert/source"
 )
 
@@ -71,17 +72,9 @@ func (e *request) choose(ctx context.Context, src source.Source, a *command.App)
 	if !e.options.choice.Given() || e.chosen != nil {
 		return nil
 	}
-	rules, err := e.options.choice.Rules()
+	chosen, err := e.chosenOf(ctx, src)
 	if err != nil {
 		return err
-	}
-	names, err := e.options.tableNames(ctx, src, e.names)
-	if err != nil {
-		return err
-	}
-	chosen, err := rules.Choose(ctx, src, names)
-	if err != nil {
-		return jobfile.Explain(err)
 	}
 	if len(chosen.Names) == 0 {
 		return command.WithHint(errors.New("no table is left to export"), "see which there are: culvert export "+
@@ -101,6 +94,20 @@ func (e *request) choose(ctx context.Context, src source.Source, a *command.App)
 	return nil
 }
 
+// chosenOf returns what the rules mean of a source.
+func (e *request) chosenOf(ctx context.Context, src source.Source) (*tablechoice.Result, error) {
+	rules, err := e.options.choice.Rules()
+	if err != nil {
+		return nil, err
+	}
+	names, err := e.options.tableNames(ctx, src, e.names)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := rules.Choose(ctx, src, names)
+	return chosen, jobfile.Explain(err)
+}
+
 // meantNames returns the tables that are meant. After [source.Separate] there may be others than those of which the
 // schema was read, to which the rules apply too.
 func (e *request) meantNames(ctx context.Context, src source.Source) ([]string, error) {
@@ -110,17 +117,9 @@ func (e *request) meantNames(ctx context.Context, src source.Source) ([]string, 
 	if e.plan.Schema == nil || !e.plan.Schema.OwnRows {
 		return e.chosen.Names, nil
 	}
-	names, err := e.options.tableNames(ctx, src, e.names)
+	chosen, err := e.chosenOf(ctx, src)
 	if err != nil {
 		return nil, err
-	}
-	rules, err := e.options.choice.Rules()
-	if err != nil {
-		return nil, err
-	}
-	chosen, err := rules.Choose(ctx, src, names)
-	if err != nil {
-		return nil, jobfile.Explain(err)
 	}
 	e.chosen, e.plan.Choices = chosen, chosen.Choices
 	return chosen.Names, nil

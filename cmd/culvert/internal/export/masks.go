@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"culvert/cmd/culvert/internal/command"
-	"culvert/cmd/culvert/internal/jobs"
 	"culvert/export"
 	"culvert/manifest"
 	"culvert/mask"
@@ -28,30 +27,6 @@ func (e *request) mask(ctx context.Context, a *command.App, src source.Source, n
 	return nil
 }
 
-// maskAlone finds out what is masked, for an export whose coordinator opens the database later.
-func (e *coordination) maskAlone(ctx context.Context) (err error) {
-	if !e.options.masks.Given() {
-		return nil
-	}
-	src, err := e.options.openOne(ctx, e.db)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	if err := e.choose(ctx, src, e.app); err != nil {
-		return e.db.Explain(err)
-	}
-	// The coordinator reads the schema again, of its own snapshot. Only what is masked stays.
-	look, plan := *e.request, *e.plan
-	look.plan = &plan
-	names, err := look.namesWithSchema(ctx, src)
-	if err == nil {
-		err = look.mask(ctx, e.app, src, names)
-	}
-	e.masked, e.plan.Masks = look.masked, plan.Masks
-	return e.db.Explain(err)
-}
-
 // namesWithSchema returns the tables of a request that may read the whole database, whose schema decides which tables
 // have rows.
 func (e *request) namesWithSchema(ctx context.Context, src source.Source) ([]string, error) {
@@ -65,14 +40,6 @@ func (e *request) namesWithSchema(ctx context.Context, src source.Source) ([]str
 		}
 	}
 	return e.tableNames(ctx, src)
-}
-
-// maskedSettings returns the settings of a job, with the rules of its tables.
-func (e *coordination) maskedSettings(ctx context.Context, which jobs.Choice) (jobs.Settings, error) {
-	if err := e.maskAlone(ctx); err != nil {
-		return jobs.Settings{}, err
-	}
-	return jobs.NewSettings(e.plan, e.options.Layout, which, e.to)
 }
 
 // maskedTables returns the tables of a job. It refuses those of which it is not known what is masked, since they were

@@ -181,7 +181,7 @@ func (e *request) readNeeds(ctx context.Context, src source.Source, names []stri
 // schema returns the schema of the whole database, if it goes along, or what the tables need. If it cannot, the plan
 // says why.
 func (e *coordination) schema(ctx context.Context, src source.Source) (*source.Schema, error) {
-	err := e.choose(ctx, src, e.app)
+	err := e.checkChosen(ctx, src)
 	if err == nil {
 		_, err = e.readSchema(ctx, e.app, src)
 	}

@@ -96,9 +96,6 @@ func (o *options) sizeOfParts() int64 {
 func (o *options) checkShared() error {
 	f := &o.shared
 	switch {
-	case f.given() && o.choice.Given() && f.resumes():
-		return command.WithHint(command.Usagef("--resume cannot go on with tables that patterns choose: they may have "+
-			"changed"), "begin again: --force")
 	case o.ordered && f.given():
 		return command.WithHint(command.Usagef("--ordered is for one connection, not for several workers"),
 			"leave out --workers, --queue and --resume")
@@ -124,7 +121,8 @@ type coordination struct {
 	app *command.App
 	to  *argument.Location // a directory
 
-	job      string // its name, once the export runs
+	job      string   // its name, once the export runs
+	meant    []string // the tables, if they are known before
 	secret   []byte
 	random   bool // nobody has the secret once this process has ended
 	config   json.RawMessage
@@ -172,7 +170,10 @@ func (e *request) share(
 func (e *coordination) coordinate(ctx context.Context, w *command.Work) (m *manifest.Manifest, err error) {
 	e.app.WaitFor(jobs.WorkerPatience)
 	choice := jobs.Choice{Names: e.names, All: e.options.all, Schemas: e.options.schemas}
-	settings, err := e.maskedSettings(ctx, choice)
+	if err := e.lookAhead(ctx, &choice); err != nil {
+		return nil, err
+	}
+	settings, err := jobs.NewSettings(e.plan, e.options.Layout, choice, e.to)
 	if err != nil {
 		return nil, err
 	}
@@ -412,7 +413,7 @@ func (e *coordination) explain(err error) error {
 	case errors.Is(err, workers.ErrOccupied):
 		return command.WithHint(err, "choose another directory: -o DIR", "or begin again, and overwrite files: --force")
 	case errors.Is(err, workers.ErrOtherJob):
-		return command.WithHint(err, "give the settings, tables, limits and --snapshot that it was begun with",
+		return command.WithHint(e.differing(err), "give the settings, tables, limits and --snapshot that it was begun with",
 			"or begin again: --force")
 	case errors.Is(err, workers.ErrCompleted):
 		return command.WithHint(err, "verify it: culvert verify "+command.ForShell(jobs.Shown(e.to.Text)))

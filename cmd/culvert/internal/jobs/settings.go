@@ -45,6 +45,9 @@ type Choice struct {
 	Names   []string `json:"tables,omitempty"`
 	All     bool     `json:"all,omitempty"`
 	Schemas []string `json:"schemas,omitempty"`
+
+	// Chosen is a hash of the tables that patterns choose, and of what is meant of them.
+	Chosen string `json:"chosen,omitempty"`
 }
 
 const (
