@@ -88,6 +88,11 @@ func (p *Plan) MaskTables(ctx context.Context, src source.Source, names []string
 		}
 		one := o.maskTable()
 		one.Where = p.choiceOf(name).Selection.Where
+		if one.Definition != nil && one.Definition.IsView {
+			if one.Origins, err = source.Origins(ctx, src, name); err != nil {
+				return nil, aboutTable(&TableStats{Name: name, File: name}, err)
+			}
+		}
 		all = append(all, one)
 	}
 	return all, nil

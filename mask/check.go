@@ -15,6 +15,9 @@ type Table struct {
 	Columns    []source.Column    // that are read
 	Definition *source.Definition // nil if it is not known
 	Where      string             // the condition that rows have to meet, which the manifest shows; "" if there is none
+
+	// Origins are those of the columns of a view: see [source.Tracer]. Nil says that they are not known.
+	Origins map[string][]source.Origin
 }
 
 // Check finds rules that would break a table: that do not fit the type of their column, that make a unique column lose

@@ -257,9 +257,9 @@ import (
 )
 
 // Source reads a database in one read-only transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Preparer], [source.Separator], [source.Describer], [source.Definer], [source.Needer],
-// [source.Schemer], [source.Parter], [source.Sharer] and [source.PartialSnapshotter]. It must be used by one goroutine
-// at a time.
+// [source.Omitter], [source.Preparer], [source.Separator], [source.Describer], [source.Definer], [source.Tracer],
+// [source.Needer], [source.Schemer], [source.Parter], [source.Sharer] and [source.PartialSnapshotter]. It must be used
+// by one goroutine at a time.
 type Source = read.DB
 
 // Sink fills the tables of a database. It is a [sink.Sink], [sink.Planner], [sink.Cloner], [sink.Grouper] and

@@ -7,41 +7,63 @@ import (
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/mask"
+	"culvert/source"
 )
 
 // In PostgreSQL, a table may inherit from others, or be a partition of another one. Its rows are rows of these, too. So
-// a rule for a column of an ancestor holds for the column of the table, unless the table has a rule of its own.
+// a rule for a column of an ancestor holds for the column of the table, unless the table has a rule of its own. In the
+// same way, a column of a view is the column of a table, if the query of the view says no more than its name.
 
-// name is one under which rules may mean the columns of a table.
+// name is one under which rules may mean a column.
 type name struct {
-	parts    []string
+	parts    []string // schema, table and column
 	distance int
-	columns  []string // of the ancestor, which the table inherits
 }
 
-// namesOf returns the names of a table and of its ancestors, the nearest first.
-func namesOf(t mask.Table) []name {
-	names := []name{{parts: partsOf(t)}}
+// relatives are tables by their schemas and names.
+type relatives map[source.TableName]mask.Table
+
+func relativesOf(tables []mask.Table) relatives {
+	all := relatives{}
+	for _, t := range tables {
+		if t.Definition != nil {
+			all[source.TableName{Schema: t.Definition.Schema, Name: t.Definition.Name}] = t
+		}
+	}
+	return all
+}
+
+// namesOf returns the names of a column: of its table, of the ancestors of the table that have it, and of the columns
+// that a column of a view is, the nearest first.
+func (r relatives) namesOf(t mask.Table, column string) []name {
+	names := append([]name{{parts: append(partsOf(t), column)}}, ancestorsOf(t, column, 0)...)
+	for i, from := range t.Origins[column] {
+		names = append(names, name{[]string{from.Table.Schema, from.Table.Name, from.Column}, i + 1})
+		names = append(names, ancestorsOf(r[from.Table], from.Column, i+1)...)
+	}
+	slices.SortStableFunc(names, func(a, b name) int { return a.distance - b.distance })
+	return names
+}
+
+// ancestorsOf returns the names of a column in the ancestors of a table at some distance.
+func ancestorsOf(t mask.Table, column string, distance int) (names []name) {
 	if t.Definition == nil {
-		return names
+		return nil
 	}
 	for _, a := range t.Definition.Ancestors {
-		names = append(names, name{parts: []string{a.Schema, a.Name}, distance: a.Distance, columns: a.Columns})
+		if slices.Contains(a.Columns, column) {
+			names = append(names, name{[]string{a.Schema, a.Name, column}, distance + a.Distance})
+		}
 	}
 	return names
 }
 
-func (n *name) isMeant(one *assignment, column string) bool {
-	if n.distance > 0 && !slices.Contains(n.columns, column) {
-		return false
-	}
-	return one.pattern.Match(append(slices.Clip(n.parts), column)...)
-}
+func (n *name) isMeant(one *assignment) bool { return one.pattern.Match(n.parts...) }
 
 // ruleOf returns the index of the rule for a column, or -1. Of the rules for the table itself the last one counts, then
 // of those for its parents, and so on. "None" is for the table itself, and lifts only rules that come before it. It
 // sets used for each rule that matches.
-func ruleOf(all []assignment, names []name, column string, used []bool) (at int) {
+func ruleOf(all []assignment, names []name, used []bool) (at int) {
 	at = -1
 	for len(names) > 0 {
 		n := 1
@@ -50,7 +72,7 @@ func ruleOf(all []assignment, names []name, column string, used []bool) (at int)
 		}
 		last := -1
 		for i := range all {
-			if !slices.ContainsFunc(names[:n], func(one name) bool { return one.isMeant(&all[i], column) }) {
+			if !slices.ContainsFunc(names[:n], func(one name) bool { return one.isMeant(&all[i]) }) {
 				continue
 			}
 			if used[i] = true; names[0].distance == 0 || !all[i].rule.IsZero() {
@@ -68,18 +90,13 @@ func ruleOf(all []assignment, names []name, column string, used []bool) (at int)
 // CheckHeirs refuses a rule for a column whose values would also leave as they are, with the rows of an ancestor.
 // Tables are those with rows, and with the columns that are read.
 func CheckHeirs(p *mask.Policy, tables []mask.Table) error {
-	byName := map[[2]string]mask.Table{}
-	for _, t := range tables {
-		if t.Definition != nil {
-			byName[[2]string{t.Definition.Schema, t.Definition.Name}] = t
-		}
-	}
+	byName := relativesOf(tables)
 	for _, t := range tables {
 		if len(p.Of(t.Name)) == 0 {
 			continue
 		}
 		for _, a := range t.Definition.Ancestors {
-			ancestor, read := byName[[2]string{a.Schema, a.Name}]
+			ancestor, read := byName[source.TableName{Schema: a.Schema, Name: a.Name}]
 			if !read || !a.HasRows {
 				continue
 			}
@@ -98,8 +115,8 @@ func CheckHeirs(p *mask.Policy, tables []mask.Table) error {
 	return nil
 }
 
-// undecidedViews names, for people, the columns of views that have no rule. Rules for a table do not hold for the views
-// that read it, since only the query of a view says from which columns its values are.
+// undecidedViews names, for people, the columns of views that have no rule, and of which it is not known that they are
+// columns of tables: only the query of the view says what their values are made of.
 func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
 	if len(f.rules) == 0 {
 		return nil
@@ -111,15 +128,21 @@ func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
 		}
 		var names []string
 		for _, c := range t.Columns {
-			if !decided[t.Name][c.Name] {
+			if !decided[t.Name][c.Name] && !isOfTable(t, c.Name) {
 				names = append(names, c.Name)
 			}
 		}
 		if len(names) > 0 {
-			notices = append(notices, fmt.Sprintf("view %q: these columns have no rule, and rules for tables "+
-				"do not hold for views: %s; the rule none lets a column leave as it is", t.Name,
+			notices = append(notices, fmt.Sprintf("view %q: these columns have no rule, and it is not "+
+				"known of which columns of tables they are made: %s; the rule none lets a column leave as it is", t.Name,
 				strings.Join(names, ", ")))
 		}
 	}
 	return notices
+}
+
+// isOfTable reports whether a column of a view is the column of a table, as it is: then the rules for that one say all.
+func isOfTable(t mask.Table, column string) bool {
+	origins := t.Origins[column]
+	return len(origins) > 0 && !origins[len(origins)-1].IsView
 }

@@ -222,10 +222,10 @@ func (f *Flags) rulesOf(tables []mask.Table) (*mask.Policy, error) {
 		}
 	}
 	p, used := &mask.Policy{Tables: map[string]mask.Rules{}}, make([]bool, len(all))
+	related := relativesOf(tables)
 	for _, t := range tables {
-		names := namesOf(t)
 		for _, c := range t.Columns {
-			at := ruleOf(all, names, c.Name, used)
+			at := ruleOf(all, related.namesOf(t, c.Name), used)
 			if at < 0 || all[at].rule.IsZero() {
 				continue
 			}
@@ -291,12 +291,11 @@ func partsOf(t mask.Table) []string {
 func (f *Flags) decided(tables []mask.Table) map[string]map[string]bool {
 	all, _ := f.assignments() // they were parsed before
 	used := make([]bool, len(all))
-	decided := map[string]map[string]bool{}
+	decided, related := map[string]map[string]bool{}, relativesOf(tables)
 	for _, t := range tables {
-		names := namesOf(t)
 		decided[t.Name] = map[string]bool{}
 		for _, c := range t.Columns {
-			decided[t.Name][c.Name] = ruleOf(all, names, c.Name, used) >= 0
+			decided[t.Name][c.Name] = ruleOf(all, related.namesOf(t, c.Name), used) >= 0
 		}
 	}
 	return decided
