@@ -201,11 +201,23 @@ func (r *plantedRun) exports(d plantedDatabase) {
 	export("csv", "--no-encrypt", "-c", "none")
 	export("jsonl", "--no-encrypt", "-f", "jsonl", "-c", "gzip")
 	export("parts", "--part-size", "64KiB")
+	export("parquet", "--no-encrypt", "-f", "parquet")
+	export("arrow", "--no-encrypt", "-f", "arrow")
+	r.masked("", "export", d.source, "people", "--no-encrypt", "-c", "none", "--csv", "delimiter=;,header=no,null=NULL",
+		"-o", "other.csv", "--metrics-file", "export.prom", "--notify", "cat >notified.json", "-v")
 	r.masked("", "export", d.source, "people", "-f", "text", "--line", "{id} {email} {doc}", "--no-encrypt", "-o",
 		"people.txt")
 	r.masked("", "export", d.source, "-q", "SELECT * FROM people ORDER BY born", "--no-encrypt", "-o", "query.csv")
 	r.masked("", "export", d.source, "--all", "-o", "all")
 	r.masked("", "export", d.source, "--all", "--dry-run")
+	r.masked("", "export", d.source, "--all", "--dry-run", "--json", "--strict")
+	r.run("have no rule", "export", d.source, "--all", "--strict", "--mask", "people.note=text", "--mask-key",
+		"mask.key", "-o", "strict")
+	r.run("", "mask", "suggest", d.source)
+	r.run("", "mask", "suggest", d.source, "--json")
+	for _, file := range []string{"people.parquet", "people.arrow"} {
+		r.run("", "inspect", filepath.Join(strings.TrimPrefix(filepath.Ext(file), "."), file), "--json")
+	}
 	r.run("", "inspect", "csv/people.csv")
 	if !d.several {
 		return
@@ -239,6 +251,10 @@ func (r *plantedRun) failures(d plantedDatabase) {
 		r.masked(d.code, "export", d.source, "people", "--where", condition, "-v", "-o", to,
 			"--part-size", "64KiB", "--json")
 		r.masked(d.code, "export", d.source, "people", "--where", condition, "-o", to+".csv", "--no-encrypt")
+		if d.several {
+			r.masked(d.code, "export", d.source, "people", "--where", condition, "-v", "-o", to+"shared", "--workers",
+				"2", "--part-size", "64KiB", "--json")
+		}
 		job := fmt.Sprintf("tables:\n  people: { where: %q }\n", condition)
 		if err := os.WriteFile(filepath.Join(r.dir, to+".yaml"), []byte(job), 0o600); err != nil {
 			r.t.Fatal(err)
@@ -256,6 +272,14 @@ func (r *plantedRun) failures(d plantedDatabase) {
 		phone varchar(30), card varchar(20), born date, note text, doc json)`)
 	r.masked(d.check, "copy", d.source, "people", narrow, "--json")
 	r.run(d.check, "load", "csv", narrow, "people", "--redact-errors", "--json")
+	if err := os.Mkdir(filepath.Join(r.dir, "rejected"), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	r.run("rejected", "load", "csv", narrow, "people", "--reject", "rejected", "--no-encrypt", "--max-rejects", "2000",
+		"--ledger", "loaded_files", "-v", "--json")
+	if all, err := filepath.Glob(filepath.Join(r.dir, "rejected", "people*")); len(all) != 1 {
+		r.t.Errorf("rejected are %q, %v", all, err)
+	}
 	r.kill("killed/*", "export", d.source, "people", "orders", "--part-size", "64KiB", "--no-encrypt", "-o", "killed")
 	d.change("UPDATE people SET name = 'Zoë Planted0001 Vogel' WHERE id = 2")
 	r.run("differ", "verify", "csv", "--against", d.source, "--mask-key", "mask.key", "-v", "--json")

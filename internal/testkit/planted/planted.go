@@ -111,7 +111,7 @@ func (s *Set) In(data []byte) string {
 }
 
 // Under returns what is found in the files of a directory and all below, in their names, and in what they are when they
-// are decrypted and decompressed. A file that has no end is searched as far as it goes. Files of databases that are
+// are decrypted and decompressed, or in what they have inside, such as the pages of Parquet. A file that has no end is searched as far as it goes. Files of databases that are
 // open may change meanwhile, so what cannot be read is an error only if it is there.
 func (s *Set) Under(dir string, identities ...age.Identity) (found []string) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -133,6 +133,10 @@ func (s *Set) Under(dir string, identities ...age.Identity) (found []string) {
 				found = append(found, path+" has "+what)
 				return nil
 			}
+			if what := s.In(frames(data)); what != "" {
+				found = append(found, path+", decompressed, has "+what)
+				return nil
+			}
 		}
 		return err
 	})
@@ -140,6 +144,34 @@ func (s *Set) Under(dir string, identities ...age.Identity) (found []string) {
 		found = append(found, err.Error())
 	}
 	return found
+}
+
+// zstdMagic begins a frame of zstd.
+var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+
+// frames returns the content of all frames of zstd that are anywhere in some bytes, but not of those that a file begins
+// with.
+func frames(data []byte) (all []byte) {
+	if bytes.HasPrefix(data, zstdMagic) {
+		return nil
+	}
+	r, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		panic(err) // the options are right
+	}
+	defer r.Close()
+	for at := bytes.Index(data, zstdMagic); at >= 0; {
+		if r.Reset(bytes.NewReader(data[at:])) == nil {
+			text, _ := io.ReadAll(r) // to the end of the frame, after which there is something else
+			all = append(all, text...)
+		}
+		next := bytes.Index(data[at+1:], zstdMagic)
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	return all
 }
 
 // inside returns what is in encrypted or compressed data, as far as it can be read, or nil if it is neither.
@@ -151,7 +183,7 @@ func inside(data []byte, identities []age.Identity) []byte {
 		r, err = age.Decrypt(from, identities...)
 	case bytes.HasPrefix(data, []byte{0x1f, 0x8b}):
 		r, err = gzip.NewReader(from)
-	case bytes.HasPrefix(data, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case bytes.HasPrefix(data, zstdMagic):
 		var opened *zstd.Decoder
 		if opened, err = zstd.NewReader(from, zstd.WithDecoderConcurrency(1)); err == nil {
 			defer opened.Close()

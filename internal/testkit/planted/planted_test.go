@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,9 @@ func TestUnder(t *testing.T) {
 	inAge := through(inZstd, func(w io.Writer) (io.WriteCloser, error) { return age.Encrypt(w, identity.Recipient()) })
 	for name, data := range map[string][]byte{
 		"plain": text, "gzip": inGzip, "zstd": inZstd, "age": inAge, "broken": inGzip[:len(inGzip)-3],
+		"pages": slices.Concat([]byte("PAR1"), through([]byte("else"), func(w io.Writer) (io.WriteCloser, error) {
+			return zstd.NewWriter(w)
+		}), []byte("between"), inZstd, []byte("footer")),
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
