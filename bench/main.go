@@ -42,6 +42,7 @@ var workloads = []workload{
 	{"parallel", 6, exports.PrepareParallel},
 	{"tables", 6, exports.PrepareTables},
 	{"masks", 7, exports.PrepareMasks},
+	{"subset", 7, exports.PrepareSubset},
 	{"parts", 6, exports.PrepareParts},
 	{"workers", 6, exports.PrepareWorkers},
 	{"buckets", 6, exports.PrepareBuckets},

@@ -27,6 +27,7 @@ var topics = []topic{
 	{"exports", "Exporting tables to encrypted files", exports},
 	{"databases", "Exporting tables of other databases", databases},
 	{"parts", "Exporting a table in parts", parts},
+	{"masks", "Exporting masked values and subsets", masks},
 	{"loads", "Filling tables", loads},
 	{"transfers", "Copying files to another machine, encrypted", transfers},
 	{"mounts", "Using the files of another machine in a mount", mounts},
@@ -84,6 +85,18 @@ var parts = []work{
 		culvert("export --workers 1"), oneFile),
 	compared("the same by 4 processes with a fifth of a core each", "workers", samples("Workers", "limit", "fifth"),
 		"ns/op", culvert("worker"), variant{"one", "one such process"}),
+}
+
+var masks = []work{
+	compared("3 million rows, three of eight columns masked", "masks", samples("Masks"), "ns/op",
+		variant{"culvert", "`email`, `name` and `phone`"}, variant{"unmasked", "the same export, not masked"}),
+	compared("the same, by three `hash`", "masks", samples("Masks"), "ns/op",
+		variant{"culvert-hash", "three `hash`"},
+		variant{"greenmask", "`greenmask dump -j 4`, three `Hash`, pgzip, not encrypted"}),
+	compared("a hundredth of 12 tables with 3 million rows", "subset", samples("Subset"), "ns/op",
+		culvert("export --job"),
+		variant{"greenmask", "`greenmask dump -j 4`, pgzip, not encrypted"},
+		variant{"psql", "`psql`, the same conditions in SQL, plain CSV"}),
 }
 
 var loads = []work{

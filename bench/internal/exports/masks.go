@@ -109,12 +109,22 @@ dump:
 `
 
 func (c *masksCase) runGreenmask(dir string) (harness.Sample, error) {
+	cmd, err := c.greenmask(dir, greenmaskConfig)
+	if err != nil {
+		return nil, err
+	}
+	return withoutPeak(c.Pipeline("", cmd))
+}
+
+// greenmask returns a dump into a directory, with a configuration that takes the directory of pg_dump, a directory for
+// temporary files, that of the dump, and the number of jobs.
+func (c *tablesCase) greenmask(dir, configuration string) (*exec.Cmd, error) {
 	pgDump, err := exec.LookPath("pg_dump")
 	if err != nil {
 		return nil, err
 	}
 	config := filepath.Join(c.Dir, "greenmask.yml")
-	text := fmt.Sprintf(greenmaskConfig, filepath.Dir(pgDump)+"/", c.Dir, dir, parallelJobs)
+	text := fmt.Sprintf(configuration, filepath.Dir(pgDump)+"/", c.Dir, dir, parallelJobs)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
@@ -123,5 +133,5 @@ func (c *masksCase) runGreenmask(dir string) (harness.Sample, error) {
 	}
 	cmd := c.command("greenmask", "--config", config, "dump")
 	cmd.Env = append(cmd.Env, "GREENMASK_GLOBAL_SALT=0123456789abcdef")
-	return withoutPeak(c.Pipeline("", cmd))
+	return cmd, nil
 }
