@@ -1,21 +1,16 @@
 package workers_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
-	"culvert/postgres"
 	"culvert/source"
 	"culvert/workers"
 )
@@ -159,7 +154,7 @@ func TestPooler(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer src.Close()
-			f.Database = pgBouncer(t, f.db, mode)
+			f.Database = testkit.PgBouncer(t, f.db, mode)
 			snapshot, err := src.(source.Sharer).Share(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -187,56 +182,4 @@ func TestPooler(t *testing.T) {
 			}
 		})
 	}
-}
-
-// pgBouncer starts a pooler in front of a database, and returns how it is reached. It ends with the test, however that
-// ends.
-func pgBouncer(t *testing.T, db *testkit.PostgresDatabase, mode string) string {
-	t.Helper()
-	program, err := exec.LookPath("pgbouncer")
-	if err != nil {
-		program, err = exec.LookPath("/usr/sbin/pgbouncer")
-	}
-	if err != nil {
-		testkit.Missing(t, "PgBouncer", "apt-get install pgbouncer, or the like")
-	}
-	host, port, err := net.SplitHostPort(testkit.Address(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	directory := t.TempDir()
-	if err := os.Chmod(directory, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	config, socket := filepath.Join(directory, "pgbouncer.ini"), db.Server.SocketPath()
-	text := fmt.Sprintf(`[databases]
-* = host=%s port=%s user=postgres
-[pgbouncer]
-listen_addr = %s
-listen_port = %s
-unix_socket_dir =
-auth_type = any
-pool_mode = %s
-ignore_startup_parameters = extra_float_digits,options,search_path,statement_timeout,lock_timeout
-`, filepath.Dir(socket), strings.TrimPrefix(filepath.Ext(socket), "."), host, port, mode)
-	if os.Geteuid() == 0 {
-		text += "user = nobody\n"
-	}
-	if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command("sh", "-c", `"$0" "$1" & while read -r line; do :; done; kill -9 $!; wait`, program, config)
-	stdin, stdout := testkit.StartPiped(t, cmd)
-	t.Cleanup(func() {
-		if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
-			t.Log(err) // of the program that was killed
-		}
-		_ = stdout.Close()
-	})
-	connString := fmt.Sprintf("host=%s port=%s user=postgres dbname=%s sslmode=disable", host, port, db.Name)
-	testkit.WaitFor(t, "PgBouncer", func() bool {
-		src, err := postgres.OpenSource(context.Background(), connString)
-		return err == nil && src.Close() == nil
-	})
-	return connString
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"culvert/internal/testkit"
@@ -36,6 +38,30 @@ func TestPostgresScripts(t *testing.T) {
 			for _, file := range args {
 				db.Exec(testOf(ts), ts.ReadFile(file))
 			}
+		},
+	})
+}
+
+// TestPooler runs the scripts in which PgBouncer is in front of the server.
+func TestPooler(t *testing.T) {
+	t.Parallel()
+	server := testkit.Postgres(t)
+	variables := []string{"PGHOST=" + filepath.Dir(server.SocketPath()), "PGUSER=postgres", "PGSSLMODE=disable"}
+	runScripts(t, "testdata/pooler", variables, map[string]command{
+		"newdatabase": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := server.NewDatabase(testOf(ts))
+			ts.Setenv("PGDATABASE", db.Name)
+			for _, file := range args {
+				db.Exec(testOf(ts), ts.ReadFile(file))
+			}
+		},
+		// pooler MODE lets the commands that follow reach the server by a pooler.
+		"pooler": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
+			config, err := pgconn.ParseConfig(testkit.PgBouncer(testOf(ts), &db, args[0]))
+			ts.Check(err)
+			ts.Setenv("PGHOST", config.Host)
+			ts.Setenv("PGPORT", fmt.Sprint(config.Port))
 		},
 	})
 }

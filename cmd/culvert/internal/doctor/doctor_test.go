@@ -125,6 +125,17 @@ func TestPostgresStandby(t *testing.T) {
 	}
 }
 
+func TestPostgresPooler(t *testing.T) {
+	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, "CREATE TABLE t (i int)")
+	found, code := examine(t, "postgres:"+testkit.PgBouncer(t, db, "transaction"), 0)
+	expect(t, found, "snapshot warning: only one connection can read it: ",
+		"schema warning: only the tables and what they need could be exported: no schema: pg_dump cannot")
+	if code != command.ExitDone {
+		t.Errorf("code %d", code)
+	}
+}
+
 func TestMySQL(t *testing.T) {
 	server := testkit.MariaDB(t)
 	db := server.NewDatabase(t)
