@@ -33,8 +33,11 @@ package canonical
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"slices"
+	"strings"
 
 	"culvert/internal/rowsum"
 	"culvert/source"
@@ -51,11 +54,22 @@ type column struct {
 	index   int
 	logical source.Type
 	differs func(field []byte) bool // whether it may, which is quicker to see than its canonical text; or nil
+
+	// quick appends the canonical text of a field that differs, if it is one of most, or is nil.
+	quick func(dst, field []byte) ([]byte, bool)
 }
 
 // mayDiffer reports whether a field of the column, as it is written, may differ from the canonical one.
 func (c *column) mayDiffer(field []byte) bool {
 	return len(field) > 0 && (c.differs == nil || c.differs(field))
+}
+
+// isCanonical reports whether the field that begins at a place of a line is seen to be canonical, and where it ends.
+func (c *column) isCanonical(line []byte, at int) (end int, is bool) {
+	if c.logical.Class != source.JSONClass || c.differs != nil || line[at] != '"' {
+		return 0, false
+	}
+	return isCanonicalJSON(line, at)
 }
 
 // TypesOf returns the types of the columns of rows that a database of a dialect prints. If another has made the
@@ -69,7 +83,7 @@ func TypesOf(columns []source.Column, printed source.Dialect, changed ...string)
 			by = ""
 		}
 		if mayDiffer(c, by) {
-			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by)})
+			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by), quickOf(c, by)})
 			t.zeros = hasZeros(c, by) && (t.zeros || len(t.checked) == 1)
 		}
 	}
@@ -113,6 +127,8 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 		return l.Precision == 0 || printed != source.PostgreSQL
 	case source.JSONClass:
 		return true // numbers of jsonb may have zeros
+	case source.IntClass:
+		return printed != source.PostgreSQL && (printed.Family() != source.MySQL || isYear(c.Type))
 	case source.BytesClass:
 		return printed == ""
 	case source.UUIDClass:
@@ -120,6 +136,11 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 	default:
 		return printed != source.PostgreSQL
 	}
+}
+
+// isYear reports whether integers of MySQL have a type of which one, the year 0000, has more digits than it needs.
+func isYear(name string) bool {
+	return len(name) >= len("year") && strings.EqualFold(name[:len("year")], "year")
 }
 
 // AsPrinted names the columns, with their types, whose values are their text, although systems print equal ones in
@@ -198,15 +219,13 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 		if at >= len(line) {
 			break // a row of fewer fields than columns
 		}
+		if end, is := c.isCanonical(line, at); is {
+			at, index = end+1, index+1
+			continue
+		}
 		end := fieldEnd(line, at)
-		value := line[at:end]
-		if c.mayDiffer(value) {
-			value, a.field = unquoted(value, a.field)
-			if text, ok := a.values.canonical(c.logical, value); ok {
-				a.line = append(a.line, line[taken:at]...)
-				a.line = c.appendField(a.line, text)
-				taken, differs = end, true
-			}
+		if value := line[at:end]; c.mayDiffer(value) && a.appendCanonical(c, line[taken:at], value) {
+			taken, differs = end, true
 		}
 		at, index = end+1, index+1
 	}
@@ -215,6 +234,42 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 	}
 	a.line = append(a.line, line[taken:]...)
 	return a.line, true
+}
+
+// appendCanonical appends what is before a field, and its canonical text, to the canonical line, if it differs.
+func (a *Adder) appendCanonical(c *column, before, field []byte) bool {
+	if c.quick != nil {
+		begin := len(a.line)
+		var ok bool
+		if a.line, ok = c.quick(append(a.line, before...), field); ok {
+			return true
+		}
+		a.line = a.line[:begin]
+	}
+	if c.logical.Class == source.JSONClass && field[0] == '"' && 1 < len(field) && len(field) <= MaxJSON {
+		if differs, ok := a.appendJSON(before, field); ok {
+			return differs
+		}
+	}
+	value, memory := unquoted(field, a.field)
+	a.field = memory
+	text, ok := a.values.canonical(c.logical, value)
+	if ok {
+		a.line = c.appendField(append(a.line, before...), text)
+	}
+	return ok
+}
+
+// appendJSON does the same for JSON in quotes, if it is not rare. Then it reports true.
+func (a *Adder) appendJSON(before, field []byte) (differs, ok bool) {
+	begin := len(a.line)
+	a.line = append(a.line, before...)
+	start := len(a.line)
+	a.line, ok = a.values.json.appendQuoted(a.line, field)
+	if differs = ok && !bytes.Equal(a.line[start:], field); !differs {
+		a.line = a.line[:begin]
+	}
+	return differs, ok
 }
 
 // fieldEnd returns where the field that begins at a place of a line ends: at its comma, or at the line feed.
@@ -230,10 +285,14 @@ func fieldEnd(line []byte, at int) int {
 			}
 		}
 	}
-	const short = 16 // as most fields are, which a search takes longer for
-	for i := at; i < min(at+short, len(line)); i++ {
-		if line[i] == ',' {
-			return i
+	// Most fields are short, which a search takes longer for than to look at eight bytes at a time: the lowest of those
+	// that are a comma becomes 0, and the lowest 0 is found by what it borrows.
+	const word, ones = 8, 0x0101010101010101
+	const commas = ones * ','
+	for end := min(at+2*word, len(line)-word); at < end; at += word {
+		differing := binary.LittleEndian.Uint64(line[at:]) ^ commas
+		if found := (differing - ones) &^ differing & (ones << 7); found != 0 {
+			return at + bits.TrailingZeros64(found)/word
 		}
 	}
 	comma := bytes.IndexByte(line[at:], ',')
@@ -266,8 +325,7 @@ func unquoted(field, memory []byte) (value, used []byte) {
 
 // appendField appends a value as package format writes it.
 func (c *column) appendField(dst, value []byte) []byte {
-	isText := c.logical.Class == source.JSONClass || c.logical.Class == source.CharClass
-	if len(value) > 0 && (!isText || !bytes.ContainsAny(value, ",\"\r\n")) {
+	if len(value) > 0 && !c.needsQuotes(value) {
 		return append(dst, value...)
 	}
 	dst = append(dst, '"')
@@ -280,4 +338,15 @@ func (c *column) appendField(dst, value []byte) []byte {
 		dst = append(append(dst, value[:quote+1]...), '"')
 		value = value[quote+1:]
 	}
+}
+
+// needsQuotes reports whether a canonical value that is not empty is quoted in CSV.
+func (c *column) needsQuotes(value []byte) bool {
+	switch c.logical.Class {
+	case source.JSONClass: // it has no line feeds
+		return value[0] == '"' || bytes.IndexByte(value, ',') >= 0 || bytes.IndexByte(value, '"') >= 0
+	case source.CharClass:
+		return bytes.ContainsAny(value, ",\"\r\n")
+	}
+	return false
 }

@@ -275,7 +275,9 @@ func TestAdderSystems(t *testing.T) {
 	money := []source.Column{
 		{Name: "i", Logical: typeOf(t, "int32")}, {Name: "m", Logical: typeOf(t, "decimal(10,2)")},
 	}
+	years := []source.Column{{Name: "i", Type: "year(4)", Logical: typeOf(t, "int16")}, money[1]}
 	times := []source.Column{{Name: "c", Logical: typeOf(t, "time")}, {Name: "t", Logical: typeOf(t, "timestamp")}}
+	moments := []source.Column{{Name: "i"}, {Name: "t", Logical: typeOf(t, "instant(3)")}, {Name: "s"}}
 	for _, test := range []struct {
 		printed    source.Dialect
 		columns    []source.Column
@@ -298,10 +300,16 @@ func TestAdderSystems(t *testing.T) {
 		{source.PostgreSQL, numeric, `1.50,NaN`, `1.50,NaN`},
 		{source.MariaDB, money, `7,-0.00`, `7,0.00`},
 		{source.MariaDB, money, `7,0012.50`, `7,12.50`},
-		{source.MariaDB, money, `0007,12.50`, `7,12.50`},
+		{source.MariaDB, years, `0000,12.50`, `0,12.50`},
 		{source.MariaDB, money, `-7,12.5`, `-7,12.50`},
 		{source.MariaDB, times, `01:02:03.500,2026-01-02 03:04:10`, `01:02:03.5,2026-01-02 03:04:10`},
 		{source.MariaDB, times, `-01:02:10,2026-01-02 03:04:05.000`, `-01:02:10,2026-01-02 03:04:05`},
+		{source.MariaDB, moments, `7,2026-01-02 03:04:05.120,x`, `7,2026-01-02 03:04:05.12+00,x`},
+		{source.MariaDB, moments, `7,2026-01-02 03:04:05.000,x`, `7,2026-01-02 03:04:05+00,x`},
+		{source.MariaDB, moments, `7,2026-01-02 03:04:10,x`, `7,2026-01-02 03:04:10+00,x`},
+		{source.MariaDB, moments, `7,0000-00-00 00:00:00,x`, `7,0000-00-00 00:00:00+00,x`},
+		{source.MariaDB, moments, `7,2026-02-29 03:04:05,x`, `7,2026-02-29 03:04:05,x`},
+		{source.MariaDB, moments, `7,,x`, `7,,x`},
 		{source.PostgreSQL, jsonb, `1,""`, `1,""`},
 		{source.SQLite, float, `1,1.0`, `1,1`},
 		{source.SQLite, float, `1,10000000000000000.0`, `1,1e+16`},
@@ -405,11 +413,37 @@ func BenchmarkLine(b *testing.B) {
 		{Name: "state"},
 	}
 	const ordered = `1234567,a name of some length,a.name@example.com,%s,2026-01-02 03:04:05.123456,open`
+	// Of 160 bytes, as many tables have.
+	sale := func(document, created, jsonType string) (string, []source.Column) {
+		return `93749,396105,"paper market, river ""bridge"" 25823d0a4ec3d2055c39a81f837a6576",82203.82,` +
+				`2023-09-21 11:30:41.749` + created + `,0,` + document + `,window stone`, []source.Column{
+				{Name: "id", Type: "bigint", Logical: typeOf(b, "int64")},
+				{Name: "customer", Type: "int", Logical: typeOf(b, "int32")},
+				{Name: "title", Type: "text", Logical: typeOf(b, "string")},
+				{Name: "amount", Logical: typeOf(b, "decimal(12,2)")},
+				{Name: "created", Logical: typeOf(b, "instant(3)")},
+				{Name: "done", Type: "tinyint", Logical: typeOf(b, "int16")},
+				{Name: "attributes", Type: jsonType, Logical: object},
+				{Name: "note", Type: "text", Logical: typeOf(b, "string")},
+			}
+	}
+	const spaced = `"{""n"": 924, ""tag"": ""copper""}"`
+	const compact = `"{""n"":924,""tag"":""copper""}"`
+	const unordered = `"{""tag"": ""copper"", ""n"": 924}"`
+	salePG, columnsPG := sale(spaced, "+00", "jsonb")
+	saleMaria, columnsMaria := sale(spaced, "", "longtext")
+	saleCompact, _ := sale(compact, "", "longtext")
+	saleUnordered, _ := sale(unordered, "", "longtext")
 	for _, one := range []struct {
 		name, line string
 		columns    []source.Column
 		printed    source.Dialect
 	}{
+		{name: "sale text", columns: columnsPG[2:3], line: salePG},
+		{name: "sale postgres", printed: source.PostgreSQL, columns: columnsPG, line: salePG},
+		{name: "sale mariadb", printed: source.MySQL, columns: columnsMaria, line: saleMaria},
+		{name: "sale mariadb compact", printed: source.MySQL, columns: columnsMaria, line: saleCompact},
+		{name: "sale mariadb unordered", printed: source.MySQL, columns: columnsMaria, line: saleUnordered},
 		{name: "all", columns: orders(b), line: `a,01.50,x,"{""b"":1,""a"":[1e2,""\n""],""a"":2}",` +
 			`2026-01-02 03:04:05+01,\xab,x,1.50`},
 		{name: "json", columns: []source.Column{{Name: "j", Logical: object}}, line: document},

@@ -26,6 +26,7 @@ type jsonPrinter struct {
 	keys    []byte   // without escapes
 	spare   []byte
 	depth   int
+	doubled bool // each quote of the text is written twice, as in a quoted field of CSV
 }
 
 // memberSize is the size of a member in bytes. JSON may consist of little but members.
@@ -54,6 +55,20 @@ func (p *jsonPrinter) append(dst, text []byte) ([]byte, bool) {
 	dst = p.out
 	p.text, p.out = nil, nil
 	return dst, ok
+}
+
+// appendQuoted appends the canonical text of JSON in a quoted field of CSV as such a field. It reports false for what
+// append refuses, and also for what is rare: numbers with exponents, and text that needs no quotes.
+func (p *jsonPrinter) appendQuoted(dst, field []byte) ([]byte, bool) {
+	dst = append(dst, '"')
+	begin := len(dst)
+	p.doubled = true
+	dst, ok := p.append(dst, field[1:len(field)-1])
+	p.doubled = false
+	if text := dst[begin:]; !ok || bytes.IndexByte(text, ',') < 0 && bytes.IndexByte(text, '"') < 0 {
+		return dst, false
+	}
+	return append(dst, '"'), true
 }
 
 func (p *jsonPrinter) skipSpace() {
@@ -249,10 +264,23 @@ func (p *jsonPrinter) merge(all []member, middle int) {
 	p.members = p.members[:used]
 }
 
-// string takes a string. The text of a key is also added to the keys.
-func (p *jsonPrinter) string(key bool) bool {
+// quote takes a quote.
+func (p *jsonPrinter) quote() bool {
 	p.out = append(p.out, '"')
 	p.at++
+	if !p.doubled {
+		return true
+	}
+	p.out = append(p.out, '"')
+	p.at++
+	return p.at <= len(p.text) && p.text[p.at-1] == '"'
+}
+
+// string takes a string. The text of a key is also added to the keys.
+func (p *jsonPrinter) string(key bool) bool {
+	if !p.quote() {
+		return false
+	}
 	for {
 		start := p.at
 		for p.at < len(p.text) && isPlain[p.text[p.at]] {
@@ -267,9 +295,7 @@ func (p *jsonPrinter) string(key bool) bool {
 		case p.at == len(p.text):
 			return false
 		case p.text[p.at] == '"':
-			p.at++
-			p.out = append(p.out, '"')
-			return true
+			return p.quote()
 		case p.text[p.at] != '\\':
 			return false // a control character
 		}
@@ -277,7 +303,9 @@ func (p *jsonPrinter) string(key bool) bool {
 		if !ok {
 			return false
 		}
-		p.out = appendEscaped(p.out, r)
+		if p.out = appendEscaped(p.out, r); r == '"' && p.doubled {
+			p.out = append(p.out, '"')
+		}
 		if key {
 			p.keys = utf8.AppendRune(p.keys, r)
 		}
@@ -300,7 +328,12 @@ func (p *jsonPrinter) escape() (r rune, ok bool) {
 	c := p.text[p.at+1]
 	p.at += 2
 	switch c {
-	case '"', '\\', '/':
+	case '"':
+		if p.doubled {
+			p.at++
+		}
+		return '"', p.at <= len(p.text) && p.text[p.at-1] == '"'
+	case '\\', '/':
 		return rune(c), true
 	case 'b':
 		return '\b', true

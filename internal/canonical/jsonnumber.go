@@ -26,6 +26,9 @@ func (p *jsonPrinter) number() bool {
 	mantissa := p.text[start:p.at]
 	exponent := 0
 	if p.at < len(p.text) && (p.text[p.at] == 'e' || p.text[p.at] == 'E') {
+		if p.doubled {
+			return false
+		}
 		from := p.at + 1
 		p.at = from
 		if p.at < len(p.text) && (p.text[p.at] == '-' || p.text[p.at] == '+') {
@@ -37,6 +40,10 @@ func (p *jsonPrinter) number() bool {
 		if exponent, err = strconv.Atoi(string(p.text[from:p.at])); n == 0 || err != nil {
 			return false
 		}
+	}
+	if exponent == 0 && p.at == start+len(mantissa) && isDecimal(mantissa, noScale) {
+		p.out = append(p.out, mantissa...) // as most are
+		return true
 	}
 	n, _ := parseNumber(mantissa)
 	if exponent == 0 {

@@ -22,6 +22,8 @@ func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 		return floatsOf(l.Bits).isOther
 	case l.Class == source.IntClass:
 		return isOtherInt
+	case l.Class == source.DecimalClass && l.Precision > 0 && l.Scale > 0 && isMySQL:
+		return func(field []byte) bool { return isOtherDecimal(field, l.Scale) }
 	case l.Class == source.DecimalClass && l.Precision > 0:
 		scale := max(0, l.Scale)
 		return func(field []byte) bool { return !isDecimal(field, scale) }
@@ -31,6 +33,43 @@ func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 		return endsInZero // the rest is as it must be
 	}
 	return nil
+}
+
+// quickOf returns what appends the canonical text of most fields of a column of which all differ: the timestamps of
+// MySQL, which are in UTC, and do not say so.
+func quickOf(c source.Column, printed source.Dialect) func(dst, field []byte) ([]byte, bool) {
+	if printed.Family() == source.MySQL && c.Logical.Class == source.InstantClass {
+		return appendMoment
+	}
+	return nil
+}
+
+// appendMoment appends a moment such as 2026-01-02 03:04:05.120, which is in UTC.
+func appendMoment(dst, text []byte) ([]byte, bool) {
+	const form = "0000-00-00 00:00:00"
+	if len(text) < len(form) {
+		return dst, false
+	}
+	for i, c := range text[:len(form)] {
+		if form[i] == '0' && !isDigit(c) || form[i] != '0' && form[i] != c {
+			return dst, false
+		}
+	}
+	fraction := text[len(form):]
+	if n := len(fraction); n > 0 && (n < 2 || n > 1+maxSecond || fraction[0] != '.' || digits(fraction[1:]) < n-1) {
+		return dst, false
+	}
+	const month, day, minute, second = 5, 8, 14, 17
+	if text[minute] > '5' || text[second] > '5' {
+		return dst, false
+	}
+	if everyMonth := text[day] < '2' && text[month] == '0'; !everyMonth && !isDay(text) {
+		return dst, false
+	}
+	if len(fraction) > 0 {
+		text = bytes.TrimSuffix(bytes.TrimRight(text, "0"), []byte{'.'})
+	}
+	return append(append(dst, text...), "+00"...), true
 }
 
 // hasZeros reports whether only zeros at the end of a fraction may differ: of numeric without bounds, and of numbers in
@@ -64,6 +103,13 @@ func hasExponent(number []byte) bool { return bytes.IndexByte(number, 'e') >= 0 
 func (f *floats) isOther(text []byte) bool { return !f.isPlain(text) }
 
 func isOtherInt(text []byte) bool { return len(text) > maxInt || !isInt(text) }
+
+// isOtherDecimal reports whether a decimal number of MySQL, which has digits and may have a point, has zeros before it,
+// a sign at zero, or not so many digits after its point.
+func isOtherDecimal(number []byte, scale int) bool {
+	point := len(number) - 1 - scale
+	return point < 1 || number[point] != '.' || number[0] == '-' && number[1] == '0' || number[0] == '0' && point > 1
+}
 
 // endsInZero reports whether a number or a time has a fraction with a zero at its end.
 func endsInZero(text []byte) bool { return text[len(text)-1] == '0' && bytes.IndexByte(text, '.') >= 0 }
