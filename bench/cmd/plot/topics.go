@@ -115,6 +115,14 @@ var loads = []work{
 	loaded("a million rows into SQLite", samples("Load", "to", "sqlite"), culvert("load"), decrypted("sqlite3")),
 	loaded("a million rows into MariaDB", samples("Load", "to", "mariadb"), culvert("load"),
 		decrypted("mariadb-import")),
+	copied("3 million rows of MariaDB into PostgreSQL, with keys and indexes", "mariadb"),
+	copied("a million rows of SQLite into PostgreSQL", "sqlite"),
+}
+
+// copied is a copy to another system.
+func copied(title, from string) work {
+	return compared(title, "across", samples("Copy", "from", from), "ns/op",
+		variant{"culvert", "`culvert copy --create`, verified"}, variant{"pgloader", "`pgloader`, not verified"})
 }
 
 // decrypted is a pipeline that ends in a tool of a database.

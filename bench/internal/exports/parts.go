@@ -1,11 +1,9 @@
 package exports
 
 import (
-	"bytes"
 	"path/filepath"
 
 	"culvert/bench/internal/harness"
-	"culvert/internal/rowsum"
 )
 
 // partSize is the size of parts, as stored by the database. It is small, so that what each part costs shows.
@@ -23,33 +21,8 @@ func PrepareParts(s *harness.Session) ([]harness.Benchmark, error) {
 	}
 	b := e.inParts("Parts/source=postgres/size="+partSize, size)
 	b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Unit: "peak-bytes", Max: 96 << 20})
-	sum, err := e.sum(size)
+	sum, err := e.sums(size)
 	return []harness.Benchmark{b, sum}, err
-}
-
-// sum compares the checksum of rows alone, on some lines of the table as CSV, with an export, which always has one.
-func (e *exporter) sum(size int64) (harness.Benchmark, error) {
-	text, err := e.command("psql", "-qc", "COPY (SELECT * FROM orders LIMIT 400000) TO STDOUT (FORMAT csv)").Output()
-	file := filepath.Join(e.Dir, "summed")
-	export := e.Piped("", e.command(e.culvert, "export", "postgres:", "orders", "-r", e.recipient, "-o", file))
-	return harness.Benchmark{
-		Name: "Parts/work=sum",
-		Variants: []harness.Variant{
-			{Key: "impl=export", Run: harness.Settled(file, func() (harness.Sample, error) {
-				return e.cost(size, export)
-			})},
-			{Key: "impl=sum", Run: func() (harness.Sample, error) {
-				return harness.Work{Bytes: int64(len(text))}.Here(func() error {
-					var rows rowsum.Adder
-					for line := range bytes.Lines(text) {
-						rows.Line(line)
-					}
-					return nil
-				})
-			}},
-		},
-		Goals: []harness.Goal{{Variant: "impl=sum", Peer: "impl=export", Unit: "cpu-s/GiB", Max: 0.05}},
-	}, err
 }
 
 // inParts compares an export of the table orders in parts, with more flags if there are any, with one into a file. size
