@@ -26,21 +26,30 @@ import (
 )
 
 // columnar are the formats of columns of the tests.
-var columnar = map[string]format.Columnar{"parquet": parquetread.Format{}}
+var columnar = map[string]format.Columnar{"parquet": parquetread.Format{}, "arrow": arrowread.Format{}}
 
 var asParquet = export.Plan{Format: parquet.Format{}, Compression: export.None}
 
-// throughParquet takes a table by an export, whose rows are read back from a table that is made.
-func throughParquet(t *testing.T, plan load.Plan, dst sink.Sink, src source.Source) error {
-	from := newBackupOf(t, src, asParquet, 0, "t")
-	plan.Columnar, plan.ReadBack = columnar, plan.Create
-	_, err := plan.Directory(t.Context(), dst, from.Directory, map[string]string{"t": "t"})
-	return err
+// through returns what takes a table by an export, whose rows are read back from a table that is made.
+func through(as export.Plan) func(*testing.T, load.Plan, sink.Sink, source.Source) error {
+	return func(t *testing.T, plan load.Plan, dst sink.Sink, src source.Source) error {
+		from := newBackupOf(t, src, as, 0, "t")
+		plan.Columnar, plan.ReadBack = columnar, plan.Create
+		_, err := plan.Directory(t.Context(), dst, from.Directory, map[string]string{"t": "t"})
+		return err
+	}
 }
 
 // TestParquetTypes takes the extreme values of all types through Parquet into the same system and back, and in the long
 // form also into the others.
-func TestParquetTypes(t *testing.T) {
+func TestParquetTypes(t *testing.T) { testColumnarTypes(t, asParquet) }
+
+// TestArrowTypes is TestParquetTypes for Arrow.
+func TestArrowTypes(t *testing.T) {
+	testColumnarTypes(t, export.Plan{Format: arrow.Format{}, Compression: export.None})
+}
+
+func testColumnarTypes(t *testing.T, as export.Plan) {
 	for from, targets := range typesOfTable(t) {
 		targets = maps.Clone(targets)
 		targets[from] = slices.Sorted(maps.Keys(extremes[from]))
@@ -51,7 +60,7 @@ func TestParquetTypes(t *testing.T) {
 			t.Run(from+"/"+to, func(t *testing.T) {
 				isOther := func(name string) bool { return strings.Contains(name, " > ") }
 				types = slices.DeleteFunc(slices.Clone(types), isOther)
-				acrossTypes(t, from, to, types, throughParquet, "'24:00:00'", "'-838:59:59'", "'838:59:59'")
+				acrossTypes(t, from, to, types, through(as), "'24:00:00'", "'-838:59:59'", "'838:59:59'")
 			})
 		}
 	}

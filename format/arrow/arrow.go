@@ -54,8 +54,9 @@ func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {
 	if !f.Uncompressed {
 		e.codec = codec()
 	}
-	s := &scratch{nulls: make([]int, len(stored))}
+	s := &scratch{}
 	for i := range stored {
+		s.nodes = append(s.nodes, make([]node, nodesOf(&stored[i]))...)
 		s.buffers = append(s.buffers, make([]buffer, buffersOf(&stored[i]))...)
 	}
 	e.header = len(e.appendBatchHeader(nil, s, 0, 0))

@@ -34,7 +34,8 @@ var formats = []arrow.Format{{}, {Uncompressed: true}, {Stream: true}, {Stream: 
 var allTypes = []string{
 	"bool", "int16", "int32", "int64", "float32", "float64", "decimal(9,2)", "decimal(38,10)", "decimal(20,20)",
 	"decimal", "decimal(39,1)", "string", "bytes", "date", "time", "timestamp", "instant", "uuid", "json", "enum",
-	"list(int32)", "unknown",
+	"list(int32)", "list(string)", "list(bool)", "list(bytes)", "list(decimal(20,2))", "list(decimal)", "list(uuid)",
+	"list(json)", "list(instant)", "list(float64)", "list(enum)", "list(unknown)", "unknown",
 }
 
 // batchesOf returns rows of columns: without NULL, with some, and with nothing else.
@@ -74,7 +75,12 @@ func TestSchema(t *testing.T) {
 	want := []string{
 		"bool", "int16", "int32", "int64", "float32", "float64", "decimal(9, 2)", "decimal(38, 10)", "decimal(20, 20)",
 		"utf8", "utf8", "utf8", "binary", "date32", "time64[us]", "timestamp[us]", "timestamp[us, tz=UTC]",
-		"fixed_size_binary[16]", "utf8", "utf8", "utf8", "utf8",
+		"fixed_size_binary[16]", "utf8", "utf8",
+		"list<item: int32, nullable>", "list<item: utf8, nullable>", "list<item: bool, nullable>",
+		"list<item: binary, nullable>", "list<item: decimal(20, 2), nullable>", "list<item: utf8, nullable>",
+		"list<item: fixed_size_binary[16], nullable>", "list<item: utf8, nullable>",
+		"list<item: timestamp[us, tz=UTC], nullable>", "list<item: float64, nullable>", "list<item: utf8, nullable>",
+		"utf8", "utf8",
 	}
 	for i, field := range schema.Fields() {
 		if got := field.Type.String(); got != want[i] {

@@ -16,10 +16,11 @@ type scratch struct {
 	data    []byte // the values, or booleans of a byte each
 	bits    []byte // booleans
 	packed  []byte
-	nulls   []int // of each column
+	nodes   []node
 	buffers []buffer
 	flat    flat
 	values  canonical.Values
+	lists   typed.Lists
 }
 
 // free keeps the memory of a scratch for the next batch, unless large rows have used much.
@@ -30,6 +31,7 @@ func (s *scratch) free() {
 			*b = nil
 		}
 	}
+	s.lists.Free()
 	idle.Put(s)
 }
 
@@ -58,24 +60,59 @@ func (e *encoder) appendBatch(dst []byte, b *source.Batch, s *scratch) ([]byte, 
 }
 
 func (w *body) addColumns(b *source.Batch) error {
-	w.s.nulls, w.s.buffers = w.s.nulls[:0], w.s.buffers[:0]
+	w.s.nodes, w.s.buffers = w.s.nodes[:0], w.s.buffers[:0]
 	for i := range w.e.columns {
-		var err error
-		if w.e.columns[i].Size == 0 {
-			err = w.addTexts(b, i)
-		} else {
-			err = w.addValues(b, i)
-		}
-		if err != nil {
+		if err := w.addColumn(&w.e.columns[i], b, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// addColumn adds a column of a batch.
+func (w *body) addColumn(c *typed.Column, b *source.Batch, column int) error {
+	switch {
+	case c.Element != nil:
+		return w.addLists(c, b, column)
+	case c.Size == 0:
+		return w.addTexts(c, b, column)
+	default:
+		return w.addValues(c, b, column)
+	}
+}
+
+// addLists adds a column of lists: where each ends, and their elements as a column.
+func (w *body) addLists(c *typed.Column, b *source.Batch, column int) error {
+	s := w.s
+	if err := s.lists.Set(c, b, column); err != nil {
+		return err
+	}
+	s.present = s.present[:0]
+	s.ends = binary.LittleEndian.AppendUint32(s.ends[:0], 0)
+	end, nulls := 0, 0
+	for row, count := range s.lists.Counts {
+		kind := source.Text
+		if count < 0 {
+			kind = source.Null
+			nulls++
+		}
+		s.mark(row, kind)
+		end += max(0, count)
+		s.ends = binary.LittleEndian.AppendUint32(s.ends, uint32(end))
+	}
+	err := w.addPresent(b.Rows(), nulls)
+	if err == nil {
+		err = w.addBuffer(s.ends)
+	}
+	if err != nil {
+		return err
+	}
+	return s.lists.Placed(w.addColumn(c.Element, &s.lists.Batch, 0))
+}
+
 // addValues adds a column whose values have a size. A NULL has one too, of zeros.
-func (w *body) addValues(b *source.Batch, column int) error {
-	c, s := &w.e.columns[column], w.s
+func (w *body) addValues(c *typed.Column, b *source.Batch, column int) error {
+	s := w.s
 	data, nulls := s.data[:0], 0
 	s.present = s.present[:0]
 	for row := range b.Rows() {
@@ -98,15 +135,15 @@ func (w *body) addValues(b *source.Batch, column int) error {
 		s.bits = appendBits(s.bits[:0], data)
 		data = s.bits
 	}
-	if err := w.addPresent(nulls); err != nil {
+	if err := w.addPresent(b.Rows(), nulls); err != nil {
 		return err
 	}
 	return w.addBuffer(data)
 }
 
 // addTexts adds a column whose values are as long as they are.
-func (w *body) addTexts(b *source.Batch, column int) error {
-	c, s := &w.e.columns[column], w.s
+func (w *body) addTexts(c *typed.Column, b *source.Batch, column int) error {
+	s := w.s
 	inPieces := w.next != nil
 	s.present, s.data = s.present[:0], s.data[:0]
 	s.ends = binary.LittleEndian.AppendUint32(s.ends[:0], 0)
@@ -131,7 +168,7 @@ func (w *body) addTexts(b *source.Batch, column int) error {
 		}
 		s.ends = binary.LittleEndian.AppendUint32(s.ends, uint32(end))
 	}
-	if err := w.addPresent(nulls); err != nil {
+	if err := w.addPresent(b.Rows(), nulls); err != nil {
 		return err
 	}
 	if err := w.addBuffer(s.ends); err != nil {
@@ -154,8 +191,8 @@ func (s *scratch) mark(row int, kind source.Kind) {
 }
 
 // addPresent adds the buffer that says which rows have a value. It is empty if all have one.
-func (w *body) addPresent(nulls int) error {
-	w.s.nulls = append(w.s.nulls, nulls)
+func (w *body) addPresent(values, nulls int) error {
+	w.s.nodes = append(w.s.nodes, node{values, nulls})
 	if nulls == 0 {
 		return w.addBuffer(nil)
 	}

@@ -24,6 +24,7 @@
 //	instant          Timestamp(us, UTC)
 //	uuid             FixedSizeBinary(16), with the extension arrow.uuid
 //	json             Utf8, with the extension arrow.json
+//	list(T)          List of what T becomes, of which each may be NULL
 //	all others       Utf8: the text that the database prints
 //
 // Package [culvert/format/parquet] lists the others, which it writes as text too. A column is nullable unless it

@@ -57,7 +57,10 @@ func appendSchema(dst []byte, columns []typed.Column, before int) []byte {
 // buffer is where a buffer is in the body of its message.
 type buffer struct{ offset, size int }
 
-// appendBatchHeader appends the message of a record batch, without its body. Nulls and buffers are those of the columns
+// node is how many values a column, or the elements of its lists, have, and how many of them are NULL.
+type node struct{ values, nulls int }
+
+// appendBatchHeader appends the message of a record batch, without its body. Nodes and buffers are those of the columns
 // in turn.
 func (e *encoder) appendBatchHeader(dst []byte, s *scratch, rows, body int) []byte {
 	f := &s.flat
@@ -67,10 +70,10 @@ func (e *encoder) appendBatchHeader(dst []byte, s *scratch, rows, body int) []by
 		used = fields[:]
 	}
 	at := f.child(f.message(batchHeader, body), used...)
-	f.vector(at[1], len(s.nulls), 8)
-	for _, nulls := range s.nulls {
-		f.add(uint64(rows), 8)
-		f.add(uint64(nulls), 8)
+	f.vector(at[1], len(s.nodes), 8)
+	for _, n := range s.nodes {
+		f.add(uint64(n.values), 8)
+		f.add(uint64(n.nulls), 8)
 	}
 	f.vector(at[2], len(s.buffers), 8)
 	for _, b := range s.buffers {

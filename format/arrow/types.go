@@ -16,6 +16,7 @@ const (
 	dateType      = 8
 	timeType      = 9
 	timestampType = 10
+	listType      = 12
 	fixedType     = 15
 
 	dateDays     = 0
@@ -24,8 +25,20 @@ const (
 	doubleFloat  = 2
 )
 
-// buffersOf returns how many buffers a column has: which rows have a value, where values end, and the values.
+// nodesOf returns how many nodes a column has: of lists, also that of their elements.
+func nodesOf(c *typed.Column) int {
+	if c.Element != nil {
+		return 2
+	}
+	return 1
+}
+
+// buffersOf returns how many buffers a column has: which rows have a value, where values end, and the values. A list
+// has those of its elements in place of values.
 func buffersOf(c *typed.Column) int {
+	if c.Element != nil {
+		return 2 + buffersOf(c.Element)
+	}
 	if c.Size == 0 {
 		return 3
 	}
@@ -34,6 +47,9 @@ func buffersOf(c *typed.Column) int {
 
 // typeOf returns the number of the type of a column, and the name of its extension, if it has one.
 func typeOf(c *typed.Column) (number int, extension string) {
+	if c.Element != nil {
+		return listType, ""
+	}
 	switch c.Logical.Class {
 	case source.BoolClass:
 		return boolType, ""
@@ -61,6 +77,10 @@ func typeOf(c *typed.Column) (number int, extension string) {
 
 // addType adds the table of the type of a column. Sizes of 4 bytes are those of numbers, and of 2 those of enums.
 func (f *flat) addType(of int, c *typed.Column) {
+	if c.Element != nil {
+		f.child(of)
+		return
+	}
 	number, bits := func(id, v int) field { return field{id, 4, uint64(v)} }, 8*c.Size
 	enum := func(v int) field { return field{0, 2, uint64(v)} }
 	switch c.Logical.Class {
@@ -95,12 +115,12 @@ func (f *flat) addSchema(of int, columns []typed.Column) {
 	at := f.child(of, ref(1))
 	next := f.refs(at[1], len(columns))
 	for i := range columns {
-		f.addField(next+refSize*i, &columns[i])
+		f.addField(next+refSize*i, columns[i].Name, &columns[i])
 	}
 }
 
 // addField adds the table of a column.
-func (f *flat) addField(of int, c *typed.Column) {
+func (f *flat) addField(of int, name string, c *typed.Column) {
 	number, extension := typeOf(c)
 	nullable := uint64(1)
 	if c.NotNull {
@@ -111,8 +131,12 @@ func (f *flat) addField(of int, c *typed.Column) {
 		fields = append(fields, ref(6))
 	}
 	at := f.child(of, fields...)
-	f.string(at[0], c.Name)
+	f.string(at[0], name)
 	f.addType(at[3], c)
+	if c.Element != nil {
+		f.addField(f.refs(at[5], 1), "item", c.Element) // the usual name
+		return
+	}
 	f.refs(at[5], 0) // it has no children
 	if extension == "" {
 		return

@@ -47,7 +47,9 @@ type assembler struct {
 type page struct {
 	place       uint32
 	size, text  uint32 // of its bytes, and before compression
-	rows, nulls uint32
+	rows        uint32
+	entries     uint32 // rows, but of lists see lists.go
+	nulls       uint32 // entries without a value
 	header      uint16 // bytes of its header in the file
 	form        byte
 	bounded     byte // the form of its bounds
@@ -124,7 +126,8 @@ func (r *reader) bytes(n int) []byte {
 func (a *assembler) addBlock(fields *reader) {
 	rows := fields.uvarint()
 	for i := range a.e.columns {
-		p := page{form: fields.byte(), rows: uint32(rows), nulls: uint32(fields.uvarint())}
+		p := page{form: fields.byte(), rows: uint32(rows)}
+		p.entries, p.nulls = uint32(fields.uvarint()), uint32(fields.uvarint())
 		a.addBounds(&p, fields)
 		if p.form == idsForm {
 			a.addIDs(&p, i, fields)

@@ -22,7 +22,8 @@ const (
 // The block of a batch has the number of its rows, and for each column, in order:
 //
 //	form       1         plain or ids
-//	nulls      varint
+//	entries    varint    rows, but of lists see lists.go
+//	nulls      varint    entries without a value
 //	bounds               the least and the greatest value, see bounds
 //	plain:
 //	  size     varint    of the page, before it is compressed
@@ -49,6 +50,7 @@ type scratch struct {
 	repeats repeats
 	values  canonical.Values
 	bounds  bounds
+	lists   typed.Lists
 }
 
 func beginRecord(dst []byte, kind byte) []byte { return append(dst, kind, 0, 0, 0, 0) }
@@ -78,9 +80,23 @@ func (e *encoder) appendBlock(dst []byte, b *source.Batch, s *scratch) ([]byte, 
 
 // appendColumn appends a column of a block.
 func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) ([]byte, error) {
+	list := e.columns[i].list
+	if list == nil {
+		return e.appendValues(dst, b, i, i, s)
+	}
+	err := s.lists.Set(list, b, i)
+	if err == nil {
+		dst, err = e.appendValues(dst, &s.lists.Batch, i, 0, s)
+		err = s.lists.Placed(err)
+	}
+	return dst, err
+}
+
+// appendValues appends the column i of a block, whose values, or elements of lists, are a column of a batch.
+func (e *encoder) appendValues(dst []byte, b *source.Batch, i, at int, s *scratch) ([]byte, error) {
 	c := &e.columns[i]
 	if c.physical != boolean && !e.varied[i].Load() {
-		repeats, err := e.findRepeats(b, i, s)
+		repeats, err := e.findRepeats(b, i, at, s)
 		if err != nil {
 			return dst, err
 		}
@@ -91,7 +107,7 @@ func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) (
 	values, nulls := s.packed[:0], 0
 	s.present = s.present[:0]
 	for row := range b.Rows() {
-		kind, value := b.AnyValue(row, i)
+		kind, value := b.AnyValue(row, at)
 		if s.mark(row, kind); kind == source.Null {
 			if err := c.Null(row); err != nil {
 				return dst, err
@@ -105,13 +121,16 @@ func (e *encoder) appendColumn(dst []byte, b *source.Batch, i int, s *scratch) (
 		}
 	}
 	s.bounds.find(c, values)
-	s.page = c.appendLevels(s.page[:0], s.present, b.Rows(), nulls)
+	entries := s.entries(c, b.Rows())
+	nulls += entries - b.Rows()
+	s.page = s.appendLevels(s.page[:0], c, b.Rows(), nulls)
 	if c.physical == boolean {
 		s.page = appendBooleans(s.page, values)
 	} else {
 		s.page = append(s.page, values...)
 	}
-	dst = binary.AppendUvarint(append(dst, plainForm), uint64(nulls))
+	dst = binary.AppendUvarint(append(dst, plainForm), uint64(entries))
+	dst = binary.AppendUvarint(dst, uint64(nulls))
 	dst = s.bounds.append(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(s.page)))
 	s.packed = e.codec.AppendFrame(values[:0], s.page)

@@ -23,17 +23,18 @@
 //	instant          INT64, TIMESTAMP(micros), isAdjustedToUTC = true
 //	uuid             FIXED_LEN_BYTE_ARRAY(16), UUID
 //	json             BYTE_ARRAY, JSON
+//	list(T)          LIST of what T becomes, of which each may be NULL
 //	all others       BYTE_ARRAY, STRING: the text that the database prints
 //
-// The others are texts and enums; intervals; lists, and types of which nothing is known; and decimals without bounds,
-// or of more than 38 digits, which few readers have. A column that is NOT NULL in the database is required. All others
-// are optional, and NULL stays NULL.
+// The others are texts and enums; intervals; types of which nothing is known, and lists of such; and decimals without
+// bounds, or of more than 38 digits, which few readers have. A column that is NOT NULL in the database is required. All
+// others are optional, and NULL stays NULL.
 //
 // A value never becomes another one. One that does not fit the type of its column ends the export with a
 // [culvert/format.ValueError], which names the row and the column: infinity, years before 1 or after 9999, NaN in a
-// decimal, a time of 24:00 or more, a text that is not UTF-8, a NULL in a column that is NOT NULL, and a value of
-// SQLite of another type than its column's. Only how a value is printed is lost: 007 is the number 7, and an instant is
-// in UTC.
+// decimal, a time of 24:00 or more, a text that is not UTF-8, a NULL in a column that is NOT NULL, a value of SQLite of
+// another type than its column's, and an array of several dimensions, or whose elements are not numbered from 1, in a
+// column of lists. Only how a value is printed is lost: 007 is the number 7, and an instant is in UTC.
 //
 // # How a file is made
 //

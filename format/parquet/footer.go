@@ -12,7 +12,7 @@ type group struct{ rows, text, size int64 }
 type chunk struct {
 	dictionary, data int64 // offsets
 	size, text       int64 // with headers
-	nulls            int64
+	entries, nulls   int64
 	bounds           int   // place in the assembler
 	index, places    int   // bytes of its indexes, or 0
 	least, most      uint8 // bytes of its bounds
@@ -32,7 +32,8 @@ func (a *assembler) setStatistics(c *chunk, column int) {
 	of := &a.e.columns[column]
 	bounded, known := byte(unknownBounds), true
 	for p := range a.columnPages(column) {
-		if c.nulls += int64(p.nulls); p.nulls == p.rows {
+		c.entries += int64(p.entries)
+		if c.nulls += int64(p.nulls); p.nulls == p.entries {
 			continue
 		}
 		if p.bounded == unknownBounds {
@@ -60,7 +61,7 @@ func (a *assembler) appendGroup(t *compact, g *group, chunks []chunk, at *offset
 	t.beginElement()
 	t.list(1, thriftStruct, len(chunks))
 	for i := range chunks {
-		a.appendChunk(t, g, &chunks[i], &a.e.columns[i], at)
+		a.appendChunk(t, &chunks[i], &a.e.columns[i], at)
 	}
 	t.i64(2, g.text)
 	t.i64(3, g.rows)
@@ -73,7 +74,7 @@ func (a *assembler) appendGroup(t *compact, g *group, chunks []chunk, at *offset
 type offsets struct{ columns, pages int64 }
 
 // appendChunk appends the metadata of a column of a row group.
-func (a *assembler) appendChunk(t *compact, g *group, c *chunk, of *column, at *offsets) {
+func (a *assembler) appendChunk(t *compact, c *chunk, of *column, at *offsets) {
 	t.beginElement()
 	t.i64(2, 0) // a field without a use, which is to be 0
 	t.begin(3)
@@ -86,10 +87,13 @@ func (a *assembler) appendChunk(t *compact, g *group, c *chunk, of *column, at *
 	for _, encoding := range encodings {
 		t.element(encoding)
 	}
-	t.list(3, thriftBinary, 1)
-	t.text([]byte(of.Name))
+	path := of.path()
+	t.list(3, thriftBinary, len(path))
+	for _, name := range path {
+		t.text([]byte(name))
+	}
 	t.i32(4, zstdCodec)
-	t.i64(5, g.rows)
+	t.i64(5, c.entries)
 	t.i64(6, c.text)
 	t.i64(7, c.size)
 	t.i64(9, c.data)
@@ -149,7 +153,13 @@ func (a *assembler) close() error {
 	}
 	t := &compact{}
 	t.i32(1, 2) // the version
-	t.list(2, thriftStruct, 1+len(a.e.columns))
+	elements := 1 + len(a.e.columns)
+	for i := range a.e.columns {
+		if a.e.columns[i].list != nil {
+			elements += 2
+		}
+	}
+	t.list(2, thriftStruct, elements)
 	t.beginElement()
 	t.string(4, "schema")
 	t.i32(5, len(a.e.columns))

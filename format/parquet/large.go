@@ -35,13 +35,22 @@ func (e *encoder) appendGroup(
 	dst = endRecord(binary.AppendUvarint(beginRecord(dst, groupRecord), uint64(b.Rows())), at)
 	for i := range e.columns {
 		p := &largePage{e: e, c: &e.columns[i], column: i, b: b, s: s}
-		p.form, p.rows = plainForm, uint32(b.Rows())
+		if list := p.c.list; list != nil {
+			if err := s.lists.Set(list, b, i); err != nil {
+				return dst, err
+			}
+			p.b, p.column = &s.lists.Batch, 0
+		}
+		p.form, p.rows, p.entries = plainForm, uint32(b.Rows()), uint32(s.entries(p.c, b.Rows()))
 		text, packed := 0, 0
 		p.emit = func(frame []byte) error {
 			packed += len(frame)
 			return nil
 		}
 		if text, err = p.make(); err != nil {
+			if p.c.list != nil {
+				err = s.lists.Placed(err)
+			}
 			return dst, err
 		}
 		if text > typed.MaxValue || packed > typed.MaxValue {
@@ -71,7 +80,8 @@ func (e *encoder) appendGroup(
 // appendChunk appends the record that ends a column.
 func (p *largePage) appendChunk(dst []byte, header int) []byte {
 	at := len(dst)
-	dst = binary.AppendUvarint(beginRecord(dst, chunkRecord), uint64(p.nulls))
+	dst = binary.AppendUvarint(beginRecord(dst, chunkRecord), uint64(p.entries))
+	dst = binary.AppendUvarint(dst, uint64(p.nulls))
 	dst = p.s.bounds.append(dst)
 	dst = binary.AppendUvarint(dst, uint64(header))
 	dst = binary.AppendUvarint(dst, uint64(p.text))
@@ -85,8 +95,8 @@ func (p *largePage) make() (text int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	p.nulls = uint32(nulls)
-	s.page = p.c.appendLevels(s.page[:0], s.present, rows, nulls)
+	p.nulls = p.entries - uint32(rows-nulls)
+	s.page = s.appendLevels(s.page[:0], p.c, rows, nulls)
 	text = len(s.page)
 	if p.c.physical != byteArray {
 		return p.makeSmall(len(s.page))
@@ -154,7 +164,7 @@ func (p *largePage) flush() error {
 
 // addLarge adds a column of a row group whose pages are in the file already.
 func (a *assembler) addLarge(fields *reader) error {
-	p := page{form: plainForm, rows: uint32(a.rows), nulls: uint32(fields.uvarint())}
+	p := page{form: plainForm, rows: uint32(a.rows), entries: uint32(fields.uvarint()), nulls: uint32(fields.uvarint())}
 	a.addBounds(&p, fields)
 	p.header, p.text, p.size = uint16(fields.uvarint()), uint32(fields.uvarint()), uint32(fields.uvarint())
 	a.pages = append(a.pages, p)

@@ -6,8 +6,11 @@ import "encoding/binary"
 // repeats, or groups of eight values of so many bits each.
 
 // appendLevels appends the definition levels of a page, 1 for a value and 0 for NULL, with their size before them.
-// Present has a bit for each row. A column without NULL has no levels.
-func (c *column) appendLevels(dst, present []byte, rows, nulls int) []byte {
+// A column without NULL has no levels.
+func (s *scratch) appendLevels(dst []byte, c *column, rows, nulls int) []byte {
+	if c.list != nil {
+		return s.appendListLevels(dst, c)
+	}
 	if c.NotNull {
 		return dst
 	}
@@ -19,8 +22,8 @@ func (c *column) appendLevels(dst, present []byte, rows, nulls int) []byte {
 	case rows:
 		dst = append(binary.AppendUvarint(dst, uint64(rows)<<1), 0)
 	default:
-		dst = binary.AppendUvarint(dst, uint64(len(present))<<1|1)
-		dst = append(dst, present...)
+		dst = binary.AppendUvarint(dst, uint64(len(s.present))<<1|1)
+		dst = append(dst, s.present...)
 	}
 	binary.LittleEndian.PutUint32(dst[size:], uint32(len(dst)-size-4))
 	return dst

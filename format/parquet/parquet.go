@@ -131,5 +131,6 @@ func (s *scratch) free() {
 	if cap(s.packed) > most {
 		s.packed = nil
 	}
+	s.lists.Free()
 	idle.Put(s)
 }

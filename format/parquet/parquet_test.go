@@ -32,7 +32,9 @@ func write(tb testing.TB, f Format, columns []source.Column, batches ...*source.
 var allTypes = []string{
 	"bool", "int16", "int32", "int64", "float32", "float64", "decimal(9,2)", "decimal(18,0)", "decimal(38,10)",
 	"decimal(20,20)", "decimal", "decimal(39,1)", "string", "char(3)", "bytes", "date", "time", "timestamp", "instant",
-	"interval", "uuid", "json", "enum", "list(int32)", "unknown",
+	"interval", "uuid", "json", "enum", "list(int32)", "list(string)", "list(bool)",
+	"list(bytes)", "list(decimal(20,2))", "list(decimal)", "list(uuid)", "list(json)", "list(instant)", "list(float64)",
+	"list(enum)", "list(unknown)", "unknown",
 }
 
 // TestRandom takes random rows of all types to a file and back, through row groups, dictionaries that become too large,
@@ -148,6 +150,17 @@ func TestUnfit(t *testing.T) {
 		{"json", "1", "{"},
 		{"string", "é", "\xff"},
 		{"list(string)", "{é}", "{\xff}"},
+		{"list(string)", `{"a, b","\"\\",NULL,"NULL"}`, "{{a},{b}}"},
+		{"list(string)", "{}", "[0:1]={a,b}"},
+		{"list(string)", "{a}", "{a"},
+		{"list(string)", "{a}", `{"a}`},
+		{"list(string)", "{a}", `{"a"b}`},
+		{"list(string)", "{a}", "{a,}"},
+		{"list(string)", "{a}", "{,a}"},
+		{"list(int32)", "{-1,NULL}", "{1,2147483648}"},
+		{"list(date)", "{2026-01-02}", "{2026-01-02,infinity}"},
+		{"list(bytes)", `{"\\x00ff"}`, `{"\\x0"}`},
+		{"list(json)", `{"{\"a\": 1}"}`, "{a}"},
 	} {
 		for _, f := range []Format{{}, {limits{whole: 1}}} {
 			columns := columnsOf(t, "int32", test.logical)
@@ -157,7 +170,7 @@ func TestUnfit(t *testing.T) {
 			parquettest.Expect(t, write(t, f, columns, b), columns, b)
 			b = batchOf(first, []cell{null, good}, []cell{null, bad})
 			expectUnfit(t, f, columns, b, 3)
-			if test.logical != "string" && test.logical != "list(string)" {
+			if test.logical != "string" {
 				b = batchOf([]cell{null, {source.Bytes, test.good}})
 				expectUnfit(t, f, columns, b, 1)
 			}
@@ -165,6 +178,38 @@ func TestUnfit(t *testing.T) {
 	}
 	columns := columnsOf(t, "int32", "bytes")
 	expectUnfit(t, Format{}, columns, batchOf([]cell{null, {source.Text, "x"}}), 1)
+}
+
+// TestLossyLists writes an array that is no list as NULL, or its column as text.
+func TestLossyLists(t *testing.T) {
+	columns := typedtest.Require(columnsOf(t, "int32", "list(bytes)"), 1)
+	arrays := []cell{{source.Text, `{"\\x00"}`}, {source.Text, `{{"\\x00"}}`}, {source.Text, `{"\\x0"}`}, {source.Text, "{}"}}
+	var rows [][]cell
+	for i, array := range arrays {
+		rows = append(rows, []cell{{source.Number, fmt.Sprint(i)}, array})
+	}
+	for how, logical := range map[format.Lossy]string{
+		format.LossyNull: "list(bytes)", format.LossyString: "string",
+	} {
+		fitter, written, err := Format{}.Fitter(columns, source.PostgreSQL, how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var changed source.Batch
+		got := fitter.Fit(&changed, batchOf(rows...))
+		parquettest.Expect(t, write(t, Format{}, written, got), written, got)
+		for row, want := range arrays {
+			if how == format.LossyNull && (row == 1 || row == 2) {
+				want = null
+			}
+			if kind, text := got.Value(row, 1); (cell{kind, string(text)}) != want {
+				t.Errorf("%s: row %d is %v %q, want %q", how, row, kind, text, want)
+			}
+		}
+		if unfit := fitter.Unfit(); unfit[1] != 2 || written[1].Logical.String() != logical || written[1].NotNull {
+			t.Errorf("%s: %v do not fit, %+v", how, unfit, written[1])
+		}
+	}
 }
 
 func expectUnfit(t *testing.T, f Format, columns []source.Column, b *source.Batch, row int64) {

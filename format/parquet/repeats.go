@@ -34,8 +34,8 @@ const (
 
 var seed = maphash.MakeSeed()
 
-// findRepeats gives each value of a column an id. It returns false if too few repeat.
-func (e *encoder) findRepeats(b *source.Batch, column int, s *scratch) (bool, error) {
+// findRepeats gives each value of a column an id, which is a column of the batch. It returns false if too few repeat.
+func (e *encoder) findRepeats(b *source.Batch, column, at int, s *scratch) (bool, error) {
 	c, r := &e.columns[column], &s.repeats
 	if r.table == nil {
 		r.table = make([]uint16, tableSize)
@@ -44,7 +44,7 @@ func (e *encoder) findRepeats(b *source.Batch, column int, s *scratch) (bool, er
 	r.entries, r.texts, r.values, r.ids = r.entries[:0], r.texts[:0], r.values[:0], r.ids[:0]
 	s.present = s.present[:0]
 	for row := range b.Rows() {
-		kind, text := b.AnyValue(row, column)
+		kind, text := b.AnyValue(row, at)
 		if s.mark(row, kind); kind == source.Null {
 			if err := c.Null(row); err != nil {
 				return false, err
@@ -74,11 +74,13 @@ func (e *encoder) findRepeats(b *source.Batch, column int, s *scratch) (bool, er
 // appendIDs appends a column as ids.
 func (s *scratch) appendIDs(dst []byte, b *source.Batch, c *column) []byte {
 	r := &s.repeats
-	nulls := b.Rows() - len(r.ids)
+	entries := s.entries(c, b.Rows())
+	nulls := entries - len(r.ids)
 	s.bounds.find(c, r.values)
-	dst = binary.AppendUvarint(append(dst, idsForm), uint64(nulls))
+	dst = binary.AppendUvarint(append(dst, idsForm), uint64(entries))
+	dst = binary.AppendUvarint(dst, uint64(nulls))
 	dst = s.bounds.append(dst)
-	s.page = c.appendLevels(s.page[:0], s.present, b.Rows(), nulls)
+	s.page = s.appendLevels(s.page[:0], c, b.Rows(), nulls)
 	dst = appendSized(dst, s.page)
 	dst = binary.AppendUvarint(dst, uint64(len(r.entries)))
 	dst = appendSized(dst, r.values)

@@ -107,10 +107,10 @@ func (c *compact) dataHeader(p *page) []byte {
 	c.i32(2, int(p.text))
 	c.i32(3, int(p.size))
 	c.begin(5)
-	c.i32(1, int(p.rows))
+	c.i32(1, int(p.entries))
 	c.i32(2, encoding)
 	c.i32(3, rleEncoding) // of definition levels
-	c.i32(4, rleEncoding) // of repetition levels, which there are none of
+	c.i32(4, rleEncoding) // of repetition levels, which only lists have
 	c.end()
 	c.end()
 	return c.buf
@@ -164,7 +164,7 @@ func (a *assembler) addIndexes(c *chunk, i int) {
 // hasBounds reports whether all pages of a column that have values have bounds.
 func (a *assembler) hasBounds(column int) bool {
 	for p := range a.columnPages(column) {
-		if p.nulls < p.rows && p.bounded == unknownBounds {
+		if p.nulls < p.entries && p.bounded == unknownBounds {
 			return false
 		}
 	}
@@ -182,7 +182,7 @@ func (a *assembler) columnIndex(column int) []byte {
 	t.reset()
 	t.list(1, thriftTrue, pages) // whether all are NULL
 	for p := range a.columnPages(column) {
-		if p.nulls == p.rows {
+		if p.nulls == p.entries {
 			t.buf = append(t.buf, thriftTrue)
 		} else {
 			t.buf = append(t.buf, thriftFalse)
@@ -211,7 +211,7 @@ func (a *assembler) columnIndex(column int) []byte {
 func (a *assembler) orderOf(column int) int {
 	c, first := &a.e.columns[column], true
 	for p := range a.columnPages(column) {
-		if p.nulls == p.rows {
+		if p.nulls == p.entries {
 			continue
 		}
 		least, most := a.boundsOf(p)

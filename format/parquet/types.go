@@ -22,8 +22,9 @@ const (
 
 // column is what becomes of a column.
 type column struct {
-	typed.Column
-	physical physical
+	typed.Column // of a list, its elements
+	physical     physical
+	list         *typed.Column // the list, or nil
 }
 
 const (
@@ -33,6 +34,11 @@ const (
 
 // columnOf returns how a column is stored. Whole numbers have at least 32 bits, and decimals as few as they need.
 func columnOf(of typed.Column) column {
+	if of.Element != nil {
+		c := columnOf(*of.Element)
+		c.list = &of
+		return c
+	}
 	c := column{Column: of, physical: byteArray}
 	switch c.Logical.Class {
 	case source.BoolClass:
@@ -72,6 +78,7 @@ func (c *column) setDecimal() {
 // The numbers of the types in the schema: of ConvertedType, which old readers know, and of the union LogicalType.
 const (
 	convertedUTF8      = 0
+	convertedList      = 3
 	convertedDecimal   = 5
 	convertedDate      = 6
 	convertedTimestamp = 10
@@ -79,6 +86,7 @@ const (
 	convertedJSON      = 19
 
 	logicalString    = 1
+	logicalList      = 3
 	logicalDecimal   = 5
 	logicalDate      = 6
 	logicalTime      = 7
@@ -96,22 +104,31 @@ const (
 const (
 	required = 0
 	optional = 1
+	repeated = 2
 	micros   = 2 // in the union TimeUnit
 )
 
-// appendSchema appends the element of the schema for a column.
+func repetitionOf(notNull bool) int {
+	if notNull {
+		return required
+	}
+	return optional
+}
+
+// appendSchema appends the elements of the schema for a column.
 func (c *column) appendSchema(t *compact) {
+	name := c.Name
+	if c.list != nil {
+		c.appendList(t)
+		name = "element"
+	}
 	t.beginElement()
 	t.i32(1, int(c.physical))
 	if c.physical == fixed {
 		t.i32(2, c.Size)
 	}
-	if c.NotNull {
-		t.i32(3, required)
-	} else {
-		t.i32(3, optional)
-	}
-	t.string(4, c.Name)
+	t.i32(3, repetitionOf(c.NotNull))
+	t.string(4, name)
 	c.appendType(t)
 	t.end()
 }

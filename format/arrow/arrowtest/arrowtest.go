@@ -97,13 +97,10 @@ func expectColumn(tb testing.TB, records []arrow.RecordBatch, column int, c sour
 				}
 				continue
 			}
-			printed, asIs := Print(got, i)
-			want := string(text)
-			if !asIs {
-				want, printed = string(values.Text(c.Logical, text)), string(values.Text(c.Logical, []byte(printed)))
-			}
-			if printed != want {
-				tb.Fatalf("column %q (%s), row %d: %.300q, want %.300q", c.Name, c.Logical, all, printed, want)
+			if list, is := got.(*array.List); is {
+				expectList(tb, &values, list, i, c, text)
+			} else {
+				expectValue(tb, &values, got, i, c, text)
 			}
 		}
 	}
@@ -113,6 +110,39 @@ func expectColumn(tb testing.TB, records []arrow.RecordBatch, column int, c sour
 	}
 	if all != rows {
 		tb.Fatalf("the file has %d rows, want %d", all, rows)
+	}
+}
+
+func expectValue(
+	tb testing.TB, values *canonical.Values, of arrow.Array, i int, c source.Column, text []byte,
+) {
+	tb.Helper()
+	printed, asIs := Print(of, i)
+	want := string(text)
+	if !asIs {
+		want, printed = string(values.Text(c.Logical, text)), string(values.Text(c.Logical, []byte(printed)))
+	}
+	if printed != want {
+		tb.Fatalf("column %q (%s), value %d: %.300q, want %.300q", c.Name, c.Logical, i, printed, want)
+	}
+}
+
+// expectList compares a list with an array that was written.
+func expectList(tb testing.TB, values *canonical.Values, of *array.List, i int, c source.Column, text []byte) {
+	tb.Helper()
+	element, want := typedtest.Elements(tb, c, text)
+	begin, end := of.ValueOffsets(i)
+	if int(end-begin) != len(want) {
+		tb.Fatalf("column %q, row %d: %d elements, want %q", c.Name, i, end-begin, text)
+	}
+	for j, one := range want {
+		at, items := int(begin)+j, of.ListValues()
+		if items.IsNull(at) != (one.Kind == source.Null) {
+			tb.Fatalf("column %q, row %d: element %d is NULL: %v, want %v", c.Name, i, j, items.IsNull(at), one)
+		}
+		if one.Kind != source.Null {
+			expectValue(tb, values, items, at, element, []byte(one.Text))
+		}
 	}
 }
 

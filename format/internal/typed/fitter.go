@@ -24,8 +24,9 @@ type fitter struct {
 
 // fitting is the memory for one value.
 type fitting struct {
-	scratch []byte
-	values  canonical.Values
+	scratch  []byte
+	values   canonical.Values
+	elements Elements
 }
 
 // Fitter implements [format.Fitting].
@@ -43,7 +44,7 @@ func Fitter(
 		switch c := &columns[i]; {
 		case how == format.LossyNull:
 			of[i].NotNull = of[i].NotNull && c.Size > 0 && !c.hasUnfit(printed) // a text may not be UTF-8
-		case c.hasUnfit(printed) && (c.Size > 0 || c.Logical.Class == source.JSONClass):
+		case c.hasUnfit(printed) && (c.Size > 0 || c.Element != nil || c.Logical.Class == source.JSONClass):
 			f.asText[i] = true
 			of[i].Logical = source.Type{Class: source.StringClass}
 		}
@@ -51,9 +52,12 @@ func Fitter(
 	return f, of, nil
 }
 
-// hasUnfit reports whether the column may have values that do not fit its type: infinity, NaN, and years and times that
-// are too large. In SQLite, any value may be one, since cells have types of their own.
+// hasUnfit reports whether the column may have values that do not fit its type: infinity, NaN, years and times that are
+// too large, and arrays of several dimensions. In SQLite, any value may be one, since cells have types of their own.
 func (c *Column) hasUnfit(printed source.Dialect) bool {
+	if c.Element != nil {
+		return true
+	}
 	switch c.Logical.Class {
 	case source.DecimalClass, source.DateClass, source.TimeClass, source.TimestampClass, source.InstantClass:
 		return true
@@ -75,11 +79,26 @@ func (f *fitting) fits(c *Column, kind source.Kind, value []byte) bool {
 	if kind == source.Null {
 		return true
 	}
+	if c.Element != nil {
+		return f.fitsList(c, kind, value)
+	}
 	if c.Size == 0 {
 		return c.Check(kind, value) == ""
 	}
 	var why Reason
 	f.scratch, why = c.Append(f.scratch[:0], kind, value, &f.values)
+	return why == ""
+}
+
+// fitsList reports whether an array is a list all of whose elements fit.
+func (f *fitting) fitsList(c *Column, kind source.Kind, value []byte) bool {
+	why := f.elements.Begin(c, kind, value)
+	for why == "" && f.elements.More() {
+		var element []byte
+		if kind, element, why = f.elements.Next(); why == "" && !f.fits(c.Element, kind, element) {
+			return false
+		}
+	}
 	return why == ""
 }
 
@@ -118,7 +137,7 @@ func (f *fitter) Fit(dst, b *source.Batch) *source.Batch {
 func (f *fitter) text(column int, kind source.Kind, value []byte) (_ source.Kind, _ []byte, changed bool) {
 	class := f.columns[column].Logical.Class
 	switch {
-	case class == source.BytesClass:
+	case class == source.BytesClass && !f.asText[column]:
 		return source.Bytes, value, kind != source.Bytes
 	case !f.asText[column] && class != source.StringClass:
 		return kind, value, false

@@ -20,6 +20,8 @@ type Column struct {
 	// endian, and a boolean is one of 0 or 1.
 	Size      int
 	BigEndian bool // decimals of more than 8 bytes are in the other order
+
+	Element *Column // of lists: what each element is; it may be NULL
 }
 
 // UUIDSize is the size of a UUID.
@@ -51,7 +53,13 @@ func Columns(of []source.Column) ([]Column, error) {
 func (c *Column) setSize() {
 	text := source.Type{Class: source.StringClass}
 	if c.Logical.List {
-		c.Logical = text
+		if c.Logical.Class == source.UnknownClass { // it may print its arrays in another way
+			c.Logical = text
+			return
+		}
+		c.Element = &Column{Name: c.Name, Logical: c.Logical}
+		c.Element.Logical.List = false
+		c.Element.setSize()
 		return
 	}
 	switch c.Logical.Class {

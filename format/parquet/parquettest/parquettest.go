@@ -65,38 +65,74 @@ func Expect(tb testing.TB, data []byte, columns []source.Column, batches ...*sou
 // expectColumn compares a column.
 func expectColumn(tb testing.TB, file *pq.File, column int, c source.Column, batches []*source.Batch) {
 	tb.Helper()
-	node := file.Schema().Fields()[column]
-	asText := false
-	if said := node.Type().LogicalType(); said != nil {
-		_, asText = said.Value.(*pqformat.StringType)
-	}
-	var values canonical.Values
 	batch, row, all := 0, 0, 0
 	for _, group := range file.RowGroups() {
 		chunk := group.ColumnChunks()[column]
 		eachPage(tb, chunk, func(page []pq.Value) {
-			for _, got := range page {
+			for len(page) > 0 {
+				entries := 1 // of the row
+				for entries < len(page) && page[entries].RepetitionLevel() > 0 {
+					entries++
+				}
 				for row == batches[batch].Rows() {
 					batch, row = batch+1, 0
 				}
 				kind, text := batches[batch].AnyValue(row, column)
 				row, all = row+1, all+1
-				if got.IsNull() || kind == source.Null {
-					if got.IsNull() != (kind == source.Null) {
-						tb.Fatalf("column %q, row %d: %v, want %v %q", c.Name, all, got, kind, text)
-					}
-					continue
+				if typedtest.IsList(c) {
+					expectList(tb, chunk.Type(), c, page[:entries], kind, text)
+				} else {
+					expectValue(tb, chunk.Type(), c, page[0], kind, text)
 				}
-				want, printed := string(text), string(got.Bytes())
-				if !asText && c.Logical.Class != source.BytesClass && c.Logical.Class != source.JSONClass {
-					want = string(values.Text(c.Logical, text))
-					printed = string(values.Text(c.Logical, []byte(Print(node.Type(), c.Logical, got))))
-				}
-				if printed != want {
-					tb.Fatalf("column %q (%s), row %d: %.300q, want %.300q", c.Name, c.Logical, all, printed, want)
-				}
+				page = page[entries:]
 			}
 		})
+	}
+}
+
+// expectList compares the entries of a list with an array.
+func expectList(tb testing.TB, t pq.Type, c source.Column, entries []pq.Value, kind source.Kind, text []byte) {
+	tb.Helper()
+	most := 3
+	if c.NotNull {
+		most = 2
+	}
+	level := entries[0].DefinitionLevel()
+	if level < most-1 {
+		if level == most-2 != (string(text) == "{}") || level < most-2 != (kind == source.Null) {
+			tb.Fatalf("column %q: the level %d, want %v %q", c.Name, level, kind, text)
+		}
+		return
+	}
+	element, want := typedtest.Elements(tb, c, text)
+	if len(entries) != len(want) {
+		tb.Fatalf("column %q: %d elements, want %q", c.Name, len(entries), text)
+	}
+	for i, got := range entries {
+		expectValue(tb, t, element, got, want[i].Kind, []byte(want[i].Text))
+	}
+}
+
+func expectValue(tb testing.TB, t pq.Type, c source.Column, got pq.Value, kind source.Kind, text []byte) {
+	tb.Helper()
+	if got.IsNull() || kind == source.Null {
+		if got.IsNull() != (kind == source.Null) {
+			tb.Fatalf("column %q: %v, want %v %q", c.Name, got, kind, text)
+		}
+		return
+	}
+	asText := false
+	if said := t.LogicalType(); said != nil {
+		_, asText = said.Value.(*pqformat.StringType)
+	}
+	var values canonical.Values
+	want, printed := string(text), string(got.Bytes())
+	if !asText && c.Logical.Class != source.BytesClass && c.Logical.Class != source.JSONClass {
+		want = string(values.Text(c.Logical, text))
+		printed = string(values.Text(c.Logical, []byte(Print(t, c.Logical, got))))
+	}
+	if printed != want {
+		tb.Fatalf("column %q (%s): %.300q, want %.300q", c.Name, c.Logical, printed, want)
 	}
 }
 
@@ -136,7 +172,11 @@ func eachPage(tb testing.TB, chunk pq.ColumnChunk, use func([]pq.Value)) {
 		if offsets != nil && offsets.FirstRowIndex(number) != rows {
 			tb.Errorf("page %d begins at row %d, want %d", number, offsets.FirstRowIndex(number), rows)
 		}
-		rows += int64(len(values))
+		for _, v := range values {
+			if v.RepetitionLevel() == 0 {
+				rows++
+			}
+		}
 		if index != nil {
 			expectBounds(tb, chunk.Type(), index, number, values)
 		}
@@ -262,7 +302,7 @@ func Fits(logical source.Type, kind source.Kind, text []byte) bool {
 	canonicalText := string(values.Text(logical, text))
 	class := logical.Class
 	if logical.List {
-		class = source.StringClass
+		return fitsList(logical, kind, text)
 	}
 	switch class {
 	case source.BytesClass:
@@ -295,6 +335,16 @@ func Fits(logical source.Type, kind source.Kind, text []byte) bool {
 		return kind != source.Bytes && len(canonicalText) == len("00000000-0000-0000-0000-000000000000")
 	}
 	return kind != source.Bytes && utf8.Valid(text)
+}
+
+// fitsList reports whether an array is a list. The test knows no other one of several dimensions than those that begin
+// so.
+func fitsList(logical source.Type, kind source.Kind, text []byte) bool {
+	if logical.Class == source.UnknownClass {
+		return kind != source.Bytes && utf8.Valid(text)
+	}
+	return kind != source.Bytes && utf8.Valid(text) && strings.HasPrefix(string(text), "{") &&
+		!strings.HasPrefix(string(text), "{{") && !strings.Contains(string(text), "infinity")
 }
 
 func fitsDecimal(logical source.Type, text string) bool {

@@ -3,6 +3,7 @@ import datetime
 import decimal
 import json
 import math
+import re
 import struct
 import sys
 import uuid
@@ -12,10 +13,19 @@ import polars
 import pyarrow.parquet
 
 
+def elements(text):
+    """Returns the texts of the elements of an array of PostgreSQL."""
+    found = re.findall(r'"((?:[^"\\]|\\.)*)"|([^,]+)', text[1:-1])
+    return [None if plain == "NULL" else plain or re.sub(r"\\(.)", r"\1", quoted) for quoted, plain in found]
+
+
 def same(value, text, kind):
     """Reports whether a value is the one with a canonical text."""
     if value is None or text is None:
         return value is None and text is None
+    if kind.startswith("list(") and kind != "list(unknown)":
+        texts, kind = elements(text), kind[len("list("):-1]
+        return len(value) == len(texts) and all(same(one, text, kind) for one, text in zip(value, texts))
     if kind == "bytes":
         return text == "\\x" + value.hex()
     if kind == "uuid":

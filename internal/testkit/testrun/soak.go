@@ -49,7 +49,7 @@ var soakSlices = []slice{
 			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet",
 			"./format/parquet/parquetread", "./load",
 		},
-		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes|TestDialectReaders|TestDialectPeers)$",
+		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes|TestArrowTypes|TestDialectReaders|TestDialectPeers)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
 	{

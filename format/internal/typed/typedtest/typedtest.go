@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"culvert/format"
+	"culvert/format/internal/typed"
+	"culvert/format/internal/untyped"
 	"culvert/internal/canonical"
 	"culvert/source"
 )
@@ -53,6 +55,9 @@ func Batch(rows ...[]Cell) *source.Batch {
 
 // CellOf returns the value of a type that has a number.
 func CellOf(t source.Type, n int) Cell {
+	if t.List {
+		return listOf(t, n)
+	}
 	switch t.Class {
 	case source.BoolClass:
 		return Cell{source.Bool, "tf"[n%2:][:1]}
@@ -87,6 +92,52 @@ func CellOf(t source.Type, n int) Cell {
 		return Cell{source.Text, strings.Repeat(fmt.Sprintf("é%d ", n), n%30)}
 	}
 }
+
+// listOf returns an array of up to five elements, as PostgreSQL prints it.
+func listOf(t source.Type, n int) Cell {
+	t.List = false
+	var list untyped.Nested
+	list.Text = append(list.Text, '{')
+	for i := range n % 6 {
+		if i > 0 {
+			list.Text = append(list.Text, ',')
+		}
+		one := CellOf(t, n/6+i)
+		if t.Class != source.UnknownClass && (n+i)%7 == 0 {
+			list.Text = append(list.Text, "NULL"...)
+			continue
+		}
+		begin := len(list.Text)
+		list.Text = append(list.Text, one.Text...)
+		list.EndItem(begin, one.Kind)
+	}
+	return Cell{source.Text, string(append(list.Text, '}'))}
+}
+
+// Elements returns the elements of an array of a column, and the column that each of them would be.
+func Elements(tb testing.TB, c source.Column, text []byte) (of source.Column, elements []Cell) {
+	tb.Helper()
+	columns, err := typed.Columns([]source.Column{c})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var reader typed.Elements
+	why := reader.Begin(&columns[0], source.Text, text)
+	for why == "" && reader.More() {
+		var kind source.Kind
+		var value []byte
+		kind, value, why = reader.Next()
+		elements = append(elements, Cell{kind, string(value)})
+	}
+	if why != "" {
+		tb.Fatalf("%q: %s", text, why)
+	}
+	c.Logical.List, c.NotNull = false, false
+	return c, elements
+}
+
+// IsList reports whether a file has a column as lists.
+func IsList(c source.Column) bool { return c.Logical.List && c.Logical.Class != source.UnknownClass }
 
 // Write writes batches to a file, in pieces of about size bytes if they are large.
 func Write(tb testing.TB, f format.Format, columns []source.Column, size int, batches ...*source.Batch) []byte {
@@ -208,6 +259,20 @@ func ExpectWriteErrors(tb testing.TB, f format.Format, columns []source.Column, 
 	}
 }
 
+// canonicalOf returns the canonical text of a value, or of the elements of a list.
+func canonicalOf(tb testing.TB, values *canonical.Values, c source.Column, kind source.Kind, text []byte) string {
+	tb.Helper()
+	if kind == source.Null || !IsList(c) {
+		return string(values.Text(c.Logical, text))
+	}
+	var all strings.Builder
+	c, elements := Elements(tb, c, text)
+	for _, one := range elements {
+		fmt.Fprintf(&all, "%v %q, ", one.Kind, values.Text(c.Logical, []byte(one.Text)))
+	}
+	return all.String()
+}
+
 // ExpectRead compares what a reader makes of a file with the rows that were written.
 func ExpectRead(
 	tb testing.TB, f format.Columnar, data []byte, columns []source.Column, batches []*source.Batch,
@@ -245,8 +310,8 @@ func ExpectRead(
 				for i, c := range columns {
 					kind, text := batches[batch].AnyValue(row, i)
 					readKind, read := got.AnyValue(r, i)
-					want := string(values.Text(c.Logical, text))
-					if found := string(values.Text(c.Logical, read)); found != want ||
+					want := canonicalOf(tb, &values, c, kind, text)
+					if found := canonicalOf(tb, &values, c, readKind, read); found != want ||
 						(kind == source.Null) != (readKind == source.Null) {
 						tb.Fatalf("column %q (%s), row %d: read %v %.300q, want %v %.300q", c.Name, c.Logical, number,
 							readKind, found, kind, want)
