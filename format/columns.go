@@ -31,6 +31,23 @@ type ColumnFile interface {
 	Rows(group int, fields []Field) (source.Rows, error)
 }
 
+// Streamed is implemented by those [Columnar] formats that can be read from the beginning to the end.
+type Streamed interface {
+	// OpenStream reads what is before the first group of rows.
+	OpenStream(r io.Reader) (ColumnStream, error)
+}
+
+// ColumnStream is a file of columns that is read once. It is safe for concurrent use.
+type ColumnStream interface {
+	// Columns describes the columns as those of a [ColumnFile].
+	Columns() []source.Column
+
+	// Next returns the next group of rows, and how many rows are before it. The fields are those of
+	// [ColumnFile.Rows], and the same in each call. Different Rows may be read at once. The error is [io.EOF] after the
+	// last group, if the stream is whole.
+	Next(fields []Field) (rows source.Rows, before int64, err error)
+}
+
 // RowGroup is what a file says of a group of rows.
 type RowGroup struct {
 	Rows   int64    `json:"rows"`

@@ -26,7 +26,51 @@ import (
 func (p *Plan) File(
 	ctx context.Context, dst sink.Sink, file format.ColumnFile, name, table string,
 ) (Stats, error) {
-	j, err := p.jobOfFile(file, name, table)
+	return p.loadColumns(ctx, dst, columnsOfFile(file), name, table)
+}
+
+// Stream is File for a file that is read once, from its beginning to its end. With several loaders, each decodes a
+// group of its rows.
+func (p *Plan) Stream(
+	ctx context.Context, dst sink.Sink, stream format.ColumnStream, name, table string,
+) (Stats, error) {
+	return p.loadColumns(ctx, dst, columnsOfStream(stream), name, table)
+}
+
+// columnsRead is a file of columns that is read.
+type columnsRead struct {
+	of     []source.Column
+	groups []format.RowGroup // nil if they are not known before
+	next   func(fields []format.Field) (rows source.Rows, before int64, err error)
+}
+
+// columnsOfFile has several readers share the groups of rows of a file.
+func columnsOfFile(file format.ColumnFile) columnsRead {
+	groups := slices.Clip(file.Groups())
+	if groups == nil {
+		groups = []format.RowGroup{} // which are known
+	}
+	before := make([]int64, len(groups)) // rows of the groups before
+	for i := 1; i < len(groups); i++ {
+		before[i] = before[i-1] + groups[i-1].Rows
+	}
+	var next atomic.Int64
+	return columnsRead{file.Columns(), groups, func(fields []format.Field) (source.Rows, int64, error) {
+		group := int(next.Add(1)) - 1
+		if group >= len(groups) {
+			return nil, 0, io.EOF
+		}
+		rows, err := file.Rows(group, fields)
+		return rows, before[group], err
+	}}
+}
+
+func columnsOfStream(stream format.ColumnStream) columnsRead {
+	return columnsRead{of: stream.Columns(), next: stream.Next}
+}
+
+func (p *Plan) loadColumns(ctx context.Context, dst sink.Sink, in columnsRead, name, table string) (Stats, error) {
+	j, err := p.jobOfColumns(in, name, table)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -34,7 +78,7 @@ func (p *Plan) File(
 	if _, err := p.look(ctx, dst, j); err != nil {
 		return Stats{}, err
 	}
-	for _, g := range file.Groups() {
+	for _, g := range in.groups {
 		p.progress().expectRows(&source.Size{Rows: g.Rows})
 	}
 	stats, err := p.fill(ctx, dst.Table, j)
@@ -48,21 +92,34 @@ func (p *Plan) File(
 func (p *Plan) PreviewFile(
 	ctx context.Context, dst sink.Sink, file format.ColumnFile, name, table string,
 ) (sink.Plan, error) {
-	j, err := p.jobOfFile(file, name, table)
+	return p.previewColumns(ctx, dst, columnsOfFile(file), name, table)
+}
+
+// PreviewStream is PreviewFile for Stream.
+func (p *Plan) PreviewStream(
+	ctx context.Context, dst sink.Sink, stream format.ColumnStream, name, table string,
+) (sink.Plan, error) {
+	return p.previewColumns(ctx, dst, columnsOfStream(stream), name, table)
+}
+
+func (p *Plan) previewColumns(
+	ctx context.Context, dst sink.Sink, in columnsRead, name, table string,
+) (sink.Plan, error) {
+	j, err := p.jobOfColumns(in, name, table)
 	if err != nil {
 		return sink.Plan{}, err
 	}
 	return p.planned(ctx, dst, table, j)
 }
 
-// jobOfFile finds the columns of a file.
-func (p *Plan) jobOfFile(file format.ColumnFile, name, table string) (*job, error) {
+// jobOfColumns finds the columns of a file.
+func (p *Plan) jobOfColumns(in columnsRead, name, table string) (*job, error) {
 	if err := errors.Join(p.check(), p.checkBatches()); err != nil {
 		return nil, err
 	}
 	j := &job{name: name, to: table, system: source.PostgreSQL, columnar: true}
 	var err error
-	if j.columns, err = p.match(printed(file.Columns())); err != nil {
+	if j.columns, err = p.match(printed(in.of)); err != nil {
 		return nil, err
 	}
 	if err := p.checkConvert(j.columns.names); err != nil {
@@ -81,7 +138,7 @@ func (p *Plan) jobOfFile(file format.ColumnFile, name, table string) (*job, erro
 		}
 	}
 	j.pieces = []piece{{name: name, read: func(_ context.Context, use useRows) error {
-		return use(p.groupsOf(file, j.columns, name, p.loaders()), nil)
+		return use(in.fills(j.columns, name, p.loaders()), nil)
 	}}}
 	return j, nil
 }
@@ -157,26 +214,26 @@ func typeName(t source.Type) string {
 	return name
 }
 
-// groupsOf returns up to n readers, which share the groups of rows of a file.
-func (p *Plan) groupsOf(file format.ColumnFile, c *columns, name string, n int) []fill {
-	groups := file.Groups()
-	before := make([]int64, len(groups)) // rows of the groups before
-	for i := 1; i < len(groups); i++ {
-		before[i] = before[i-1] + groups[i-1].Rows
+// fills returns up to n readers, which share the groups of rows.
+func (in *columnsRead) fills(c *columns, name string, n int) []fill {
+	if in.groups != nil {
+		n = min(n, len(in.groups))
 	}
-	var next atomic.Int64
-	fills := make([]fill, max(1, min(n, len(groups))))
+	fills := make([]fill, max(1, n))
 	for i := range fills {
 		fills[i] = func(pl *pipeline) error {
 			for {
-				group := int(next.Add(1)) - 1
-				if group >= len(groups) {
+				rows, before, err := in.next(c.fields)
+				if err == io.EOF {
 					return nil
 				}
-				if err := fillGroup(pl, file, group, c.fields, before[group]); err != nil {
-					if err == errStopped {
-						return err
-					}
+				if err == nil {
+					err = fillGroup(pl, rows, before)
+				}
+				if err == errStopped {
+					return err
+				}
+				if err != nil {
 					return about(name, err)
 				}
 			}
@@ -186,11 +243,7 @@ func (p *Plan) groupsOf(file format.ColumnFile, c *columns, name string, n int) 
 }
 
 // fillGroup puts the rows of a group into the queue. They know their places in the file, since groups are read at once.
-func fillGroup(pl *pipeline, file format.ColumnFile, group int, fields []format.Field, row int64) (err error) {
-	rows, err := file.Rows(group, fields)
-	if err != nil {
-		return err
-	}
+func fillGroup(pl *pipeline, rows source.Rows, row int64) (err error) {
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for {
 		item := pl.get()
@@ -243,7 +296,8 @@ func (p *Plan) readColumns(
 			return about(part.File, fmt.Errorf("its columns are %s instead of %s",
 				strings.Join(found, ", "), strings.Join(names, ", ")))
 		}
-		return use(p.groupsOf(file, c, part.File, p.loaders()), nil)
+		in := columnsOfFile(file)
+		return use(in.fills(c, part.File, p.loaders()), nil)
 	})
 	return errors.Join(both.Wait(), at.Close())
 }

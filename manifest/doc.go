@@ -32,7 +32,8 @@
 //	compression  string   zstd, gzip or none
 //	encrypted    boolean  whether the files are age files
 //	lossy        string   how values that do not fit the type of their column were written: null or string; absent if
-//	                      such a value would have ended the export
+//	                      such a value would have ended the export. It requires nothing: the files and the sums are
+//	                      those of the values that were written, so no reader takes them for others
 //	omitted      array    of strings, for people: what else there is beside the tables, if all were exported, such as
 //	                      the view "sales" (source.Omitter). The last may say how much more there is. Absent if the
 //	                      tables were named

@@ -183,7 +183,9 @@ func TestUnfit(t *testing.T) {
 // TestLossyLists writes an array that is no list as NULL, or its column as text.
 func TestLossyLists(t *testing.T) {
 	columns := typedtest.Require(columnsOf(t, "int32", "list(bytes)"), 1)
-	arrays := []cell{{source.Text, `{"\\x00"}`}, {source.Text, `{{"\\x00"}}`}, {source.Text, `{"\\x0"}`}, {source.Text, "{}"}}
+	arrays := []cell{
+		{source.Text, `{"\\x00"}`}, {source.Text, `{{"\\x00"}}`}, {source.Text, `{"\\x0"}`}, {source.Text, "{}"},
+	}
 	var rows [][]cell
 	for i, array := range arrays {
 		rows = append(rows, []cell{{source.Number, fmt.Sprint(i)}, array})

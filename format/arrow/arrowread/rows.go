@@ -41,17 +41,28 @@ func (f *file) Rows(number int, fields []format.Field) (source.Rows, error) {
 
 // open reads the columns.
 func (r *rows) open(fields []format.Field) error {
-	m, _, err := r.f.message(&r.batch.block, nil)
+	in, err := r.prepare(fields)
 	if err != nil {
 		return err
+	}
+	return r.fill(in)
+}
+
+// prepare finds where the columns are.
+func (r *rows) prepare(fields []format.Field) (*body, error) {
+	m, _, err := r.f.message(&r.batch.block, nil)
+	if err != nil {
+		return nil, err
 	}
 	in, err := r.f.newBody(&r.batch.block, m.header)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := r.takeArrays(in, fields); err != nil {
-		return err
-	}
+	return in, r.takeArrays(in, fields)
+}
+
+// fill reads the columns.
+func (r *rows) fill(in *body) (err error) {
 	if r.memory, err = in.read(); err != nil {
 		return err
 	}

@@ -49,7 +49,8 @@ var soakSlices = []slice{
 			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet",
 			"./format/parquet/parquetread", "./load",
 		},
-		tests: "^(TestReaders|TestForeign|TestDamaged|TestParquetTypes|TestArrowTypes|TestDialectReaders|TestDialectPeers)$",
+		tests: "^(TestReaders|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
+			"TestDialectReaders|TestDialectPeers)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
 	{

@@ -30,6 +30,12 @@ func ColumnarOf(name string) format.Columnar {
 	return Columnar[strings.TrimPrefix(extension, ".")]
 }
 
+// IsStream reports whether the input can only be read from its beginning to its end.
+func (in *Input) IsStream() bool {
+	_, is := in.Random.(io.ReaderAt)
+	return !is
+}
+
 // ColumnFile opens a file of columns, of which only what is needed is fetched and decrypted. It does not close the
 // input. A stream cannot be read like that, and nothing is put on a disk instead.
 func (in *Input) ColumnFile(config export.ReadConfig, f format.Columnar) (format.ColumnFile, error) {
@@ -37,7 +43,7 @@ func (in *Input) ColumnFile(config export.ReadConfig, f format.Columnar) (format
 	if !is {
 		return nil, command.WithHint(
 			command.Usagef("%s is a stream, and columns are read at any place of a file", in.Name),
-			"name the file, on this machine, a server or a bucket")
+			"name the file, on this machine, a server or a bucket", "culvert load reads a stream of Arrow: -f arrow")
 	}
 	config.Packed = true
 	text, err := config.NewReaderAt(src, in.Size)

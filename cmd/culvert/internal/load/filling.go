@@ -29,10 +29,15 @@ func (f *filling) text(
 }
 
 func (f *filling) columns(
-	ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile,
+	ctx context.Context, db sink.Sink, in *argument.Input, from columns,
 ) error {
 	f.watch(f.tables[0].to, in.BytesRead.Load, f.plan.Progress.Done)
-	stats, err := f.plan.File(ctx, db, file, in.Name, f.tables[0].to)
+	stats, err := load.Stats{}, error(nil)
+	if from.stream != nil {
+		stats, err = f.plan.Stream(ctx, db, from.stream, in.Name, f.tables[0].to)
+	} else {
+		stats, err = f.plan.File(ctx, db, from.file, in.Name, f.tables[0].to)
+	}
 	if err == nil && stats.Omitted != nil {
 		f.leaveOut(stats.Omitted, f.o.JSON)
 	}

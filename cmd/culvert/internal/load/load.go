@@ -157,7 +157,7 @@ type loading struct {
 // doer loads, or says what loading would do.
 type doer interface {
 	text(ctx context.Context, db sink.Sink, in *argument.Input, text io.Reader, f format.Readable) error
-	columns(ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile) error
+	columns(ctx context.Context, db sink.Sink, in *argument.Input, from columns) error
 	directory(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
 	whole(ctx context.Context, db sink.Sink, at *argument.Location, from *export.Directory) error
 }

@@ -30,9 +30,14 @@ func (p *preview) text(
 }
 
 func (p *preview) columns(
-	ctx context.Context, db sink.Sink, in *argument.Input, file format.ColumnFile,
+	ctx context.Context, db sink.Sink, in *argument.Input, from columns,
 ) error {
-	plan, err := p.plan.PreviewFile(ctx, db, file, in.Name, p.tables[0].to)
+	plan, err := sink.Plan{}, error(nil)
+	if from.stream != nil {
+		plan, err = p.plan.PreviewStream(ctx, db, from.stream, in.Name, p.tables[0].to)
+	} else {
+		plan, err = p.plan.PreviewFile(ctx, db, from.file, in.Name, p.tables[0].to)
+	}
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,10 @@ func canonicalLines(tb testing.TB, columns []source.Column, batches []*source.Ba
 					continue
 				}
 				text := string(value)
+				if stored[i].Element != nil {
+					texts[i] = &text // the script compares the elements
+					continue
+				}
 				switch stored[i].Logical.Class {
 				case source.StringClass, source.JSONClass:
 				case source.BytesClass:
