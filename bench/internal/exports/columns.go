@@ -70,6 +70,7 @@ func PrepareColumns(s *harness.Session) ([]harness.Benchmark, error) {
 		[]string{"export", "postgres:", "orders", "-r", e.recipient, "-j", jobs, "-f", "parquet"},
 		map[string]string{"connectorx": c.uri, "adbc": c.uri})
 	parquet.Goals = append(parquet.Goals, harness.Goal{Variant: "impl=culvert", Unit: "peak-bytes", Max: 160 << 20})
+	c.addPg2parquet(&parquet)
 	return []harness.Benchmark{
 		parquet,
 		c.benchmark("Columns/source=postgres/format=arrow", 0.5,
@@ -100,33 +101,60 @@ func (c *columnsBench) peer(args ...string) *exec.Cmd {
 	return c.command(c.python, append([]string{c.script}, args...)...)
 }
 
+// addPg2parquet adds the program of cargo, if it is installed.
+func (c *columnsBench) addPg2parquet(b *harness.Benchmark) {
+	const peer, key = "pg2parquet", "impl=pg2parquet"
+	if _, err := exec.LookPath(peer); err != nil {
+		c.Say("%s is not in PATH: cargo install pg2parquet@0.2.2", peer)
+		return
+	}
+	home := strings.TrimSuffix(strings.TrimPrefix(c.uri, "postgresql://postgres@"), "/postgres")
+	home, err := url.QueryUnescape(home)
+	if err != nil {
+		panic(err) // it was escaped here
+	}
+	file := c.file()
+	b.Variants = append(b.Variants, harness.Variant{Key: key, Run: c.written(func() *exec.Cmd {
+		return c.command(peer, "export", "--host", home, "--user", "postgres", "--dbname", "postgres",
+			"--password", "none", "--compression", "zstd", "--compression-level", "1", "--table", "orders",
+			"--output-file", file)
+	})})
+	b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: key, Unit: "ns/op", Max: 0.5})
+}
+
+// file is what is written.
+func (c *columnsBench) file() string { return filepath.Join(c.Dir, "columns") }
+
+// written runs a command that writes the file, and measures that.
+func (c *columnsBench) written(make func() *exec.Cmd) harness.Run {
+	file := c.file()
+	return func() (harness.Sample, error) {
+		got, err := c.cost(c.size, func() (harness.Sample, error) { return c.Pipeline("", make()) })
+		if err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			return nil, err
+		}
+		got["file-bytes"] = float64(info.Size())
+		return got, harness.Settle(file)
+	}
+}
+
 // benchmark returns the benchmark of writing a file: by culvert with these arguments, and by peers from their sources.
 func (c *columnsBench) benchmark(
 	name string, atMost float64, args []string, peers map[string]string,
 ) harness.Benchmark {
-	file := filepath.Join(c.Dir, "columns")
-	written := func(make func() *exec.Cmd) harness.Run {
-		return func() (harness.Sample, error) {
-			got, err := c.cost(c.size, func() (harness.Sample, error) { return c.Pipeline("", make()) })
-			if err != nil {
-				return nil, err
-			}
-			info, err := os.Stat(file)
-			if err != nil {
-				return nil, err
-			}
-			got["file-bytes"] = float64(info.Size())
-			return got, harness.Settle(file)
-		}
-	}
+	file := c.file()
 	b := harness.Benchmark{Name: name, Variants: []harness.Variant{{
 		Key: "impl=culvert",
-		Run: written(func() *exec.Cmd { return c.command(c.culvert, append(args, "-o", file)...) }),
+		Run: c.written(func() *exec.Cmd { return c.command(c.culvert, append(args, "-o", file)...) }),
 	}}}
 	for _, peer := range slices.Sorted(maps.Keys(peers)) {
 		key, from := "impl="+peer, peers[peer]
 		b.Variants = append(b.Variants, harness.Variant{
-			Key: key, Run: written(func() *exec.Cmd { return c.peer(peer, from, file) }),
+			Key: key, Run: c.written(func() *exec.Cmd { return c.peer(peer, from, file) }),
 		})
 		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: key, Unit: "ns/op", Max: atMost})
 	}
