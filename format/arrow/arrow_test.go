@@ -146,6 +146,14 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestLargeLists passes lists of many elements on in pieces.
+func TestLargeLists(t *testing.T) {
+	columns, b := typedtest.LargeLists(t)
+	for _, f := range formats[:2] {
+		arrowtest.Expect(t, write(t, arrow.InPieces(f, 1), columns, 1<<10, b), columns, b)
+	}
+}
+
 func TestRefusedColumns(t *testing.T) { typedtest.ExpectRefusedColumns(t, arrow.Format{}) }
 
 func TestRefusedNull(t *testing.T) {

@@ -215,6 +215,9 @@ const stored = math.MaxUint64
 
 // addBuffer adds a buffer. Compressed, it has its size before it; an empty one has nothing.
 func (w *body) addBuffer(data []byte) error {
+	if w.next != nil && len(data) > frameSize {
+		return w.addSplit(data)
+	}
 	begin := w.at
 	before := len(w.out)
 	switch {

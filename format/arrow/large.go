@@ -30,12 +30,8 @@ func (e *encoder) appendLarge(
 // addPieces adds, in pieces, the buffer of the texts of a column. They have size bytes.
 func (w *body) addPieces(b *source.Batch, column, size int) error {
 	begin := w.at
-	if w.e.codec != nil && size > 0 {
-		before := len(w.out)
-		w.out = binary.LittleEndian.AppendUint64(w.out, uint64(size))
-		if err := w.pass(before); err != nil {
-			return err
-		}
+	if err := w.beginPieces(size); err != nil {
+		return err
 	}
 	piece := w.s.data[:0]
 	for row := range b.Rows() {
@@ -58,6 +54,32 @@ func (w *body) addPieces(b *source.Batch, column, size int) error {
 		}
 	}
 	return w.endBuffer(begin)
+}
+
+// addSplit adds a buffer in pieces.
+func (w *body) addSplit(data []byte) error {
+	begin := w.at
+	if err := w.beginPieces(len(data)); err != nil {
+		return err
+	}
+	for len(data) > 0 {
+		n := min(len(data), frameSize)
+		if err := w.addPiece(data[:n]); err != nil {
+			return err
+		}
+		data = data[n:]
+	}
+	return w.endBuffer(begin)
+}
+
+// beginPieces adds the size that is before a buffer if it is compressed.
+func (w *body) beginPieces(size int) error {
+	if w.e.codec == nil || size == 0 {
+		return nil
+	}
+	before := len(w.out)
+	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(size))
+	return w.pass(before)
 }
 
 func (w *body) addPiece(piece []byte) error {

@@ -155,11 +155,21 @@ func (p *largePage) makeSmall(levels int) (text int, err error) {
 	return len(s.page), p.flush()
 }
 
-// flush emits a frame.
+// flush emits what there is of the page, in frames. Levels, and elements of lists, may be more than one.
 func (p *largePage) flush() error {
-	p.s.packed = p.e.codec.AppendFrame(p.s.packed[:0], p.s.page)
-	p.s.page = p.s.page[:0]
-	return p.emit(p.s.packed)
+	page := p.s.page
+	p.s.page = page[:0]
+	for {
+		n := len(page)
+		if n > frameSize+frameSize/4 {
+			n = frameSize
+		}
+		p.s.packed = p.e.codec.AppendFrame(p.s.packed[:0], page[:n])
+		if err := p.emit(p.s.packed); err != nil || n == len(page) {
+			return err
+		}
+		page = page[n:]
+	}
 }
 
 // addLarge adds a column of a row group whose pages are in the file already.

@@ -264,6 +264,14 @@ func TestLarge(t *testing.T) {
 	}
 }
 
+// TestLargeLists passes lists of many elements on in pieces.
+func TestLargeLists(t *testing.T) {
+	columns, b := typedtest.LargeLists(t)
+	for _, f := range []Format{{}, {limits{whole: 1}}} {
+		parquettest.Expect(t, typedtest.Write(t, f, columns, 1<<10, b), columns, b)
+	}
+}
+
 func TestWriteErrors(t *testing.T) {
 	var rows [][]cell
 	for i := range 20000 {

@@ -332,3 +332,16 @@ func ExpectRead(
 		tb.Errorf("%d rows were read, want %d", number, want)
 	}
 }
+
+// LargeLists returns rows whose lists have so many elements that they are passed on in pieces.
+func LargeLists(tb testing.TB) (columns []source.Column, b *source.Batch) {
+	tb.Helper()
+	columns = Columns(tb, "list(int32)", "list(string)", "list(bool)", "list(decimal(38,2))")
+	const n = 300_000
+	rows := [][]Cell{make([]Cell, len(columns)), {}, make([]Cell, len(columns))}
+	for _, element := range []string{"-7", `"a b"`, "t", "0.25"} {
+		text := "{" + strings.Repeat(element+",", n) + "NULL}"
+		rows[1] = append(rows[1], Cell{source.Text, text})
+	}
+	return columns, Batch(rows...)
+}
