@@ -7,9 +7,10 @@
 //	stats, err := plan.Directory(ctx, db, backup, nil)
 //
 // [Plan.Directory] loads tables of an export, [Plan.Text] the text of any file, [Plan.File] a file of columns,
-// [Plan.Stream] one that is read once, and [Plan.Copy] a table of another database, with nothing on any disk. The database is a [sink.Sink]. With [Plan.Create],
-// the tables of an export are made by their definitions in the manifest. [Plan.Preview], [Plan.PreviewText],
-// [Plan.PreviewFile] and [Plan.PreviewCopy] say what would be done.
+// [Plan.Stream] one that is read once, and [Plan.Copy] a table of another database, with nothing on any disk. The
+// database is a [sink.Sink]. With [Plan.Create], the tables of an export are made by their definitions in the manifest.
+// [Plan.Preview], [Plan.PreviewText], [Plan.PreviewFile], [Plan.PreviewStream] and [Plan.PreviewCopy] say what would be
+// done.
 //
 // # The path of a row
 //

@@ -31,7 +31,8 @@ func elements(c *typed.Column, text []byte) (all []element, is bool) {
 // FuzzElements reads any text as an array. What is one becomes the same elements again, as the readers print them.
 func FuzzElements(f *testing.F) {
 	for _, text := range []string{
-		"{}", "{1,2,NULL}", `{"a, b","\"\\","null"}`, `{"\\x00ff",NULL}`, "{{1},{2}}", "[0:1]={1,2}", "{,}", `{"`, "{", "",
+		"{}", "{1,2,NULL}", `{"a, b","\"\\","null"}`, `{"\\x00ff",NULL}`, "{{1},{2}}", "[0:1]={1,2}",
+		"{,}", `{"`, "{", "",
 	} {
 		f.Add(text, false)
 		f.Add(text, true)
