@@ -294,7 +294,7 @@ func (f Filling) SumOf(
 		return 0, sum, err
 	}
 	var lines Lines
-	lines.Begin(f)
+	lines.Begin(f, "", nil)
 	// In pieces, so that the text of a large row is never in memory as a whole.
 	const piece = 16 << 10
 	var text []byte
@@ -312,15 +312,22 @@ func (f Filling) SumOf(
 // Lines adds up the lines of CSV that a database prints of rows that were loaded.
 type Lines struct{ adder canonical.Adder }
 
-// Begin begins with no lines, of the rows of a filling.
-func (l *Lines) Begin(f Filling) {
+// Begin begins with no lines, of the rows of a filling. A system prints them of the columns of a table, if they are
+// given. Those of the same logical types as the rows need no closer look than the rows of the system itself.
+func (l *Lines) Begin(f Filling, printed source.Dialect, table []source.Column) {
 	var types *canonical.Types
 	if len(f.Logical) > 0 {
-		columns := make([]source.Column, len(f.Logical))
+		columns, others := make([]source.Column, len(f.Logical)), []string{}
 		for i := range columns {
-			columns[i].Logical = f.Logical[i]
+			if len(table) == len(columns) {
+				columns[i] = table[i]
+			}
+			if columns[i].Logical != f.Logical[i] {
+				columns[i].Logical = f.Logical[i]
+				others = append(others, columns[i].Name)
+			}
 		}
-		types = canonical.TypesOf(columns, "")
+		types = canonical.TypesOf(columns, printed, others...)
 	}
 	l.adder.Reset(types)
 }

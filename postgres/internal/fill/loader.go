@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"sync"
 
 	"culvert/format"
 	"culvert/internal/sqlsource"
+	"culvert/internal/typename"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -254,7 +257,7 @@ func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 // readBack has the server print the rows of a query, or of a table with its columns.
 func (l *loader) readBack(from string) (*lines, error) {
 	var adder lines
-	adder.Begin(l.t.Filling)
+	adder.Begin(l.t.Filling, source.PostgreSQL, printed(l.t.columns))
 	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT csv)")
 	switch {
 	case err != nil:
@@ -264,6 +267,22 @@ func (l *loader) readBack(from string) (*lines, error) {
 			&source.CountError{Received: adder.rows, Confirmed: tag.RowsAffected()})
 	}
 	return &adder, nil
+}
+
+// printed returns the columns with the logical types that their types have here.
+func printed(columns []source.Column) []source.Column {
+	columns = slices.Clone(columns)
+	for i := range columns {
+		name := columns[i].Type
+		switch base, _ := typename.Cut(name); base { // as the definition of a table that is made may name them
+		case "timestamptz":
+			name = strings.Replace(name, base, "timestamp", 1) + " with time zone"
+		case "timestamp", "time":
+			name += " without time zone"
+		}
+		columns[i].Logical = sqlsource.Logical(source.PostgreSQL, name)
+	}
+	return columns
 }
 
 // lines adds up lines, each of which the server sends in a message of its own.
