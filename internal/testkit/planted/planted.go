@@ -111,8 +111,9 @@ func (s *Set) In(data []byte) string {
 }
 
 // Under returns what is found in the files of a directory and all below, in their names, and in what they are when they
-// are decrypted and decompressed, or in what they have inside, such as the pages of Parquet. A file that has no end is searched as far as it goes. Files of databases that are
-// open may change meanwhile, so what cannot be read is an error only if it is there.
+// are decrypted and decompressed, or in what they have inside, such as the pages of Parquet. A file that has no end is
+// searched as far as it goes. Files of databases that are open may change meanwhile, so what cannot be read is an error
+// only if it is there.
 func (s *Set) Under(dir string, identities ...age.Identity) (found []string) {
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

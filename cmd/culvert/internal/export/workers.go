@@ -413,8 +413,8 @@ func (e *coordination) explain(err error) error {
 	case errors.Is(err, workers.ErrOccupied):
 		return command.WithHint(err, "choose another directory: -o DIR", "or begin again, and overwrite files: --force")
 	case errors.Is(err, workers.ErrOtherJob):
-		return command.WithHint(e.differing(err), "give the settings, tables, limits and --snapshot that it was begun with",
-			"or begin again: --force")
+		return command.WithHint(e.differing(err), "give the settings, tables, limits and --snapshot that it was begun "+
+			"with", "or begin again: --force")
 	case errors.Is(err, workers.ErrCompleted):
 		return command.WithHint(err, "verify it: culvert verify "+command.ForShell(jobs.Shown(e.to.Text)))
 	case errors.Is(err, workers.ErrNoJob):

@@ -134,8 +134,8 @@ func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
 		}
 		if len(names) > 0 {
 			notices = append(notices, fmt.Sprintf("view %q: these columns have no rule, and it is not "+
-				"known of which columns of tables they are made: %s; the rule none lets a column leave as it is", t.Name,
-				strings.Join(names, ", ")))
+				"known of which columns of tables they are made: %s; the rule none lets a column leave as it is",
+				t.Name, strings.Join(names, ", ")))
 		}
 	}
 	return notices
