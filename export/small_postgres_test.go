@@ -12,6 +12,7 @@ import (
 	"culvert/internal/testkit"
 	"culvert/place/dir"
 	"culvert/postgres"
+	"culvert/source"
 )
 
 // TestSmallTables exports many small tables beside a larger one, an empty one, a view, and such that fail. Several
@@ -94,5 +95,49 @@ func TestSmallTables(t *testing.T) {
 				t.Errorf("in the end %v are done", done.Done())
 			}
 		})
+	}
+}
+
+// TestSmallTablesOfConditions has several sessions look for rows that meet conditions, though the tables are few: two
+// of the conditions are met only while both are looked at.
+func TestSmallTablesOfConditions(t *testing.T) {
+	database := testkit.Postgres(t).NewDatabase(t)
+	database.Exec(t, `
+		CREATE FUNCTION meet(int) RETURNS bool LANGUAGE plpgsql AS $$
+		BEGIN
+			PERFORM pg_advisory_lock($1);
+			FOR i IN 1 .. 6000 LOOP
+				IF (SELECT count(DISTINCT objid) FROM pg_locks WHERE locktype = 'advisory' AND granted
+						AND database = (SELECT oid FROM pg_database WHERE datname = current_database())) = 2 THEN
+					RETURN true;
+				END IF;
+				PERFORM pg_sleep(0.01);
+			END LOOP;
+			RAISE 'nobody looks at the other table';
+		END $$;
+		CREATE TABLE t0 AS SELECT 1 AS id; CREATE TABLE t1 AS SELECT 1 AS id;
+		CREATE TABLE t2 AS SELECT 1 AS id; CREATE TABLE t3 AS SELECT 1 AS id`)
+	src, err := postgres.OpenSource(t.Context(), database.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	to, err := dir.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	plan := export.Plan{Jobs: 2, Unencrypted: true, Choices: map[string]source.Choice{}}
+	for name, where := range map[string]string{"t0": "id > 0", "t1": "meet(1)", "t2": "meet(2)", "t3": "id > 0"} {
+		plan.Choices[name] = source.Choice{Selection: source.Selection{Where: where}}
+	}
+	all, err := plan.Tables(t.Context(), to, src, []string{"t0", "t1", "t2", "t3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range all {
+		if one.Rows != 1 || one.Err != nil {
+			t.Errorf("%s has %d rows, error %v", one.Name, one.Rows, one.Err)
+		}
 	}
 }

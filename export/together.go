@@ -18,8 +18,8 @@ func (t *tables) write(ctx context.Context, src source.Source) error {
 	if parts > 0 {
 		err = t.writeWith(ctx, src, parts, tasks)
 	} else {
-		small, others := t.divide(tasks)
-		if err = t.writeWith(ctx, src, len(small)/smallOfSession, small); err == nil {
+		small, others, sessions := t.divide(tasks)
+		if err = t.writeWith(ctx, src, sessions, small); err == nil {
 			err = t.writeWith(ctx, src, 1, others)
 		}
 	}
@@ -33,22 +33,33 @@ const (
 	// smallOfSession is the least number of small tables for which another session is opened, which takes about as long
 	// as reading some of them.
 	smallOfSession = 8
+
+	// smallOfCondition is how many small tables one with a condition counts for: the server has to look for its rows in
+	// a table that may be large, and often in others that it refers to.
+	smallOfCondition = 4
 )
 
-// divide returns the tasks of small tables, which several sessions read at the same time, one each, and the others.
-// None are small unless the source looks up tables together: otherwise that takes longer than to read them.
-func (t *tables) divide(tasks []task) (small, others []task) {
+// divide returns the tasks of small tables, which several sessions read at the same time, one each, the others, and how
+// many sessions that are worth it. None are small unless the source looks up tables together: otherwise that takes
+// longer than to read them.
+func (t *tables) divide(tasks []task) (small, others []task, sessions int) {
+	count := 0
 	for _, task := range tasks {
-		if t.prepares && task.table.share.size.Bytes < smallTable && task.table.share.size.Rows < smallTable {
-			small = append(small, task)
-		} else {
+		switch {
+		case !t.prepares || task.table.share.size.Bytes >= smallTable || task.table.share.size.Rows >= smallTable:
 			others = append(others, task)
+			continue
+		case t.plan.choiceOf(task.table.stats.Name).Selection.Where != "":
+			count += smallOfCondition
+		default:
+			count++
 		}
+		small = append(small, task)
 	}
-	if len(small) < 2*smallOfSession {
-		return nil, tasks
+	if count < 2*smallOfSession {
+		return nil, tasks, 0
 	}
-	return small, others
+	return small, others, count / smallOfSession
 }
 
 // writeWith writes files with so many sessions at most.
