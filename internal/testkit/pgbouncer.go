@@ -15,8 +15,8 @@ import (
 )
 
 // PgBouncer starts a pooler in front of the server of a database, and returns how the database is reached through it.
-// The mode is session or transaction. It ends with the test, however that ends.
-func PgBouncer(tb testing.TB, db *PostgresDatabase, mode string) (connString string) {
+// The mode is session or transaction; further settings are lines of its file. It ends with the test, however that ends.
+func PgBouncer(tb testing.TB, db *PostgresDatabase, mode string, settings ...string) (connString string) {
 	tb.Helper()
 	program, err := exec.LookPath("pgbouncer")
 	if err != nil {
@@ -44,6 +44,9 @@ auth_type = any
 pool_mode = %s
 ignore_startup_parameters = extra_float_digits,options,search_path,statement_timeout,lock_timeout
 `, filepath.Dir(socket), strings.TrimPrefix(filepath.Ext(socket), "."), host, port, mode)
+	for _, setting := range settings {
+		text += setting + "\n"
+	}
 	if os.Geteuid() == 0 {
 		text += "user = nobody\n"
 	}

@@ -117,17 +117,15 @@ func (db *DB) keepOthersOut(ctx context.Context, f sink.Filling) error {
 	if db.guard != nil {
 		return nil
 	}
-	s, err := connect(ctx, db.config)
-	if err != nil {
-		return ctx.Err()
+	s, err := db.openGuard(ctx, f)
+	if s == nil {
+		return err
 	}
-	if err = s.begin(ctx, f); err == nil {
-		err = s.exec(ctx, "SELECT pg_catalog.pg_advisory_xact_lock("+restoreLock+")")
-		if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == codeLockNotAvailable {
-			err = fmt.Errorf("postgres: database %q: %w", db.config.Database, sink.ErrRestoring)
-		} else {
-			err = s.failed(ctx, "waiting for other loads", err)
-		}
+	err = s.exec(ctx, "SELECT pg_catalog.pg_advisory_xact_lock("+restoreLock+")")
+	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == codeLockNotAvailable {
+		err = fmt.Errorf("postgres: database %q: %w", db.config.Database, sink.ErrRestoring)
+	} else {
+		err = s.failed(ctx, "waiting for other loads", err)
 	}
 	if err != nil {
 		s.close()
@@ -135,6 +133,26 @@ func (db *DB) keepOthersOut(ctx context.Context, f sink.Filling) error {
 	}
 	db.guard = s
 	return nil
+}
+
+// openGuard begins a transaction on another connection, while there is one on that of the rows. A pooler may have no
+// other connection to the server: then the guard would keep the rows waiting to the end, and there is none.
+func (db *DB) openGuard(ctx context.Context, f sink.Filling) (*session, error) {
+	if err := db.begin(ctx, f); err != nil {
+		return nil, err
+	}
+	defer func() { db.session.rollback() }()
+	s, err := connect(ctx, db.config)
+	if err != nil {
+		return nil, ctx.Err()
+	}
+	waiting, cancel := context.WithTimeout(ctx, f.Timeout())
+	defer cancel()
+	if err := s.begin(waiting, f); err != nil {
+		s.close()
+		return nil, ctx.Err()
+	}
+	return s, nil
 }
 
 // release lets others in.
