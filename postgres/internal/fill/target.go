@@ -203,8 +203,9 @@ func (s *session) lock(ctx context.Context, t *target, mode string) error {
 func lockSQL(t *target, mode string) string { return "LOCK TABLE " + t.sql + " IN " + mode + " MODE" }
 
 // sequenceSQL is the sequence from which the column a of the table c takes its numbers, after the direction in which
-// they go, if the user may read and set it. Without the CASE, the server may check
-// rights on relations that are not sequences.
+// they go, if the user may read and set it. Without the CASE, the server may check rights on relations that are not
+// sequences. Without the OFFSET, it would look at what all defaults depend on for each column of a new database, of
+// whose catalogs it has no statistics.
 const sequenceSQL = `(
 	SELECT CASE WHEN q.seqincrement > 0 THEN '+' ELSE '-' END || pg_catalog.format('%I.%I', sn.nspname, s.relname)
 	FROM pg_catalog.pg_class s JOIN pg_catalog.pg_sequence q ON q.seqrelid = s.oid
@@ -214,9 +215,10 @@ const sequenceSQL = `(
 			SELECT d.objid FROM pg_catalog.pg_depend d
 			WHERE d.classid = 'pg_catalog.pg_class'::regclass AND d.refclassid = 'pg_catalog.pg_class'::regclass
 				AND d.refobjid = c.oid AND d.refobjsubid = a.attnum AND d.deptype IN ('a', 'i')
-			UNION ALL SELECT d.refobjid FROM pg_catalog.pg_attrdef e
-			JOIN pg_catalog.pg_depend d ON d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = e.oid
-				AND d.refclassid = 'pg_catalog.pg_class'::regclass
+			UNION ALL SELECT d.refobjid FROM pg_catalog.pg_attrdef e CROSS JOIN LATERAL (
+				SELECT d.refobjid FROM pg_catalog.pg_depend d
+				WHERE d.classid = 'pg_catalog.pg_attrdef'::regclass AND d.objid = e.oid
+					AND d.refclassid = 'pg_catalog.pg_class'::regclass OFFSET 0) AS d
 			WHERE e.adrelid = c.oid AND e.adnum = a.attnum)
 	ORDER BY s.oid LIMIT 1)`
 
