@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -158,5 +159,35 @@ func TestCopyDatabaseGoesOn(t *testing.T) {
 				t.Errorf("the rows are %s", got)
 			}
 		})
+	}
+}
+
+// TestDatabaseTwice makes a database that is there already. The table that has rows is refused, and nothing of the
+// second load is left.
+func TestDatabaseTwice(t *testing.T) {
+	const sql = "CREATE TABLE a (id int PRIMARY KEY, t text); CREATE TABLE b (id int PRIMARY KEY); " +
+		"CREATE VIEW v AS SELECT id FROM b; INSERT INTO a VALUES (1, 'x')"
+	for name, open := range map[string]func(*testing.T, string) system{
+		"SQLite": sqliteSystem, "MariaDB": mariaDBSystem,
+	} {
+		for _, schemaOnly := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%t", name, schemaOnly), func(t *testing.T) {
+				s := open(t, sql)
+				defer closing(t, s.src)
+				defer closing(t, s.dst)
+				var plan load.Plan
+				from := exported(t, s.src, true)
+				if _, err := plan.Database(t.Context(), s.dst, from, "first"); err != nil {
+					t.Fatal(err)
+				}
+				plan.SchemaOnly = schemaOnly
+				_, err := plan.Database(t.Context(), s.dst, from, "second")
+				if failed, is := errors.AsType[*load.PartialError](err); !is || failed.Failed != 1 {
+					t.Fatalf("the second load: %v", err)
+				}
+				was, is := s.dumps()
+				expectLines(t, "loaded twice", was, is)
+			})
+		}
 	}
 }

@@ -60,7 +60,7 @@ func (p *Plan) Database(
 		})
 		all, err = each.Directory(ctx, dst, from, names)
 		if madeLater(all); err != nil {
-			return all, err
+			return all, errors.Join(err, abandon(ctx, r, err))
 		}
 	}
 	if err := r.Finish(ctx, p.loaders()); err != nil {
@@ -109,10 +109,19 @@ func (p *Plan) CopyDatabase(
 		}
 		all, err = each.copyTables(ctx, dst, src, tables)
 		if madeLater(all); err != nil {
-			return all, err
+			return all, errors.Join(err, abandon(ctx, r, err))
 		}
 	}
 	return all, r.Finish(ctx, p.loaders())
+}
+
+// abandon has the database forget a load of which no rows are there, if tables could not be filled.
+func abandon(ctx context.Context, r sink.Restoration, err error) error {
+	if _, is := errors.AsType[*PartialError](err); !is || ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) ||
+		errors.Is(err, sink.ErrUnconfirmed) {
+		return nil
+	}
+	return r.Abandon(ctx)
 }
 
 // tries reports whether tables must be filled, or at least be made.

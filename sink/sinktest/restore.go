@@ -58,6 +58,7 @@ func Restore(t *testing.T, f Restoring) {
 		{"Whole", testRestoreWhole},
 		{"Interrupted", testRestoreInterrupted},
 		{"OtherLoad", testRestoreOtherLoad},
+		{"Abandoned", testRestoreAbandoned},
 		{"Unended", testRestoreUnended},
 		{"Fails", testRestoreFails},
 		{"FailsBefore", testRestoreFailsBefore},
@@ -310,6 +311,39 @@ func testRestoreOtherLoad(t *testing.T, f *Restoring) {
 	}
 	closeSource(t, db)
 	if err := f.restore(t.Context(), t, to, "first", s); err != nil {
+		t.Fatal(err)
+	}
+	f.expect(t, to)
+}
+
+// testRestoreAbandoned abandons a load that has no rows, and one that has.
+func testRestoreAbandoned(t *testing.T, f *Restoring) {
+	s := f.schema(t)
+	to := f.New(t)
+	abandon := func(load string, fill bool) {
+		db := to.Open(t)
+		defer closeSource(t, db)
+		restoration, err := db.(sink.Restorer).Restore(t.Context(), load, s, sink.Filling{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closeSource(t, restoration)
+		if fill {
+			f.fill(t, db, s, restoration.Ledger())
+		}
+		if err := restoration.Abandon(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := "first"
+	if abandon(last, false); !s.Tables { // or it has made the tables
+		last = "second"
+	}
+	abandon(last, true)
+	if err := f.restore(t.Context(), t, to, "third", s); !errors.Is(err, sink.ErrOtherRestore) {
+		t.Errorf("another load, after rows were loaded: %v", err)
+	}
+	if err := f.restore(t.Context(), t, to, last, s); err != nil {
 		t.Fatal(err)
 	}
 	f.expect(t, to)

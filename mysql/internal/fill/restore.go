@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"culvert/mysql/internal/catalog"
 	"culvert/mysql/internal/wire"
@@ -50,6 +49,7 @@ type restoration struct {
 	db        *DB
 	ctx       context.Context
 	load      string
+	isNew     bool // began with this process
 	steps     []step
 	states    map[string]string
 	changed   []string // the statements whose state is not in the table yet
@@ -88,7 +88,7 @@ func (db *DB) Restore(
 	}
 	err = r.alone(ctx, func() error {
 		isNew, err := r.find()
-		if err == nil && isNew {
+		if r.isNew = isNew; err == nil && isNew {
 			err = r.begin()
 		}
 		if err == nil {
@@ -247,20 +247,6 @@ func (r *restoration) begin() error {
 	return r.failed("making the table "+restoring, err)
 }
 
-// undo drops the sequences that were made, and forgets the load, of which there are no rows yet.
-func (r *restoration) undo() error {
-	for _, s := range r.steps {
-		made := sequence.FindStringSubmatch(s.sql)
-		if made == nil || s.after || r.states[s.key] != done {
-			continue
-		}
-		if err := r.db.conn.Exec(r.ctx, "DROP SEQUENCE IF EXISTS "+made[1]); err != nil {
-			return r.failed("dropping a sequence that was made", err)
-		}
-	}
-	return r.forget()
-}
-
 // run runs the statements before or after the rows that are not done. Whatever becomes of them, the database has its
 // collation again.
 func (r *restoration) run(after bool) (err error) {
@@ -416,14 +402,4 @@ func (r *restoration) restoreCollation() (err error) {
 
 func alterSQL(database, collation string) string {
 	return "ALTER DATABASE " + catalog.Quote(database) + " COLLATE " + collation
-}
-
-// forget drops the tables of the restoration. MariaDB drops one after the other, and may be killed between them. So the
-// ledger, which nobody would find alone, is the first. Without it, the other table still says that all rows are there.
-func (r *restoration) forget() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), time.Minute)
-	defer cancel()
-	r.db.ledger = ""
-	return r.db.failed(ctx, "dropping the table "+restoring,
-		r.db.conn.Exec(ctx, "DROP TABLE IF EXISTS "+restoringLedger+", "+restoring))
 }

@@ -274,6 +274,9 @@ func (r *restoration) steps() (steps [][][]int) {
 // Filled reports whether the rows were there before.
 func (r *restoration) Filled() bool { return r.done[filled] }
 
+// Abandon does nothing: the tables are made.
+func (r *restoration) Abandon(context.Context) error { return nil }
+
 // Close lets other loads in.
 func (r *restoration) Close() error {
 	r.db.release()

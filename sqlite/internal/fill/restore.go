@@ -24,6 +24,7 @@ const (
 	ofLoad = ""
 	ofRows = "rows"
 
+	forgetSQL        = "DROP TABLE IF EXISTS main." + restoringLedger + "; DROP TABLE main." + restoring
 	makeRestoringSQL = "CREATE TABLE main." + restoring + " (statement TEXT PRIMARY KEY, load TEXT NOT NULL)"
 )
 
@@ -41,6 +42,7 @@ type restoration struct {
 	load       string
 	statements []source.Statement
 	done       map[string]bool // by their hashes
+	isNew      bool            // began with this process
 }
 
 // Restores reports whether the schema is one of SQLite.
@@ -68,7 +70,7 @@ func (db *DB) Restore(
 	r := &restoration{filling: f, db: db, load: load, statements: s.Statements}
 	err = r.transaction(ctx, func() error {
 		isNew, err := r.find()
-		if err == nil && isNew {
+		if r.isNew = isNew; err == nil && isNew {
 			if err = db.exec(ctx, makeRestoringSQL); err == nil {
 				err = r.record(ofLoad)
 			}
@@ -96,6 +98,27 @@ func (r *restoration) Ledger() *sink.Ledger {
 // Filled reports whether the rows were there before.
 func (r *restoration) Filled() bool { return r.done[hash(ofRows)] }
 
+// Abandon drops what Restore and the ledger have made, unless statements were run or rows are recorded.
+func (r *restoration) Abandon(ctx context.Context) (err error) {
+	defer r.db.catch(&err)
+	if !r.isNew || len(r.done) > 1 { // the load itself is one
+		return nil
+	}
+	if err := r.db.ready(ctx, r.filling); err != nil {
+		return err
+	}
+	return r.transaction(ctx, func() error {
+		recorded, err := r.db.texts(ctx, tablesSQL+" AND name = '"+restoringLedger+"'")
+		if err == nil && len(recorded) > 0 {
+			recorded, err = r.db.texts(ctx, "SELECT 1 FROM main."+restoringLedger+" WHERE row_count > 0 LIMIT 1")
+		}
+		if err != nil || len(recorded) > 0 {
+			return err
+		}
+		return r.db.exec(ctx, forgetSQL)
+	})
+}
+
 // Close does nothing: loads of the same database wait for each other in each transaction.
 func (r *restoration) Close() error { return nil }
 
@@ -119,7 +142,7 @@ func (r *restoration) Finish(ctx context.Context, _ int) (err error) {
 		if len(failed) > 0 {
 			return nil
 		}
-		return r.db.exec(ctx, "DROP TABLE IF EXISTS main."+restoringLedger+"; DROP TABLE main."+restoring)
+		return r.db.exec(ctx, forgetSQL)
 	})
 	if err == nil && len(failed) > 0 {
 		err = &sink.StatementsError{Failed: failed}
