@@ -3,40 +3,50 @@ package typed
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"culvert/format"
 	"culvert/source"
 )
 
-// Elements reads the elements of an array of one dimension, as PostgreSQL prints it: {1,NULL,"a, b"}.
+// Elements reads the elements of an array of one dimension, as PostgreSQL prints it: {1,NULL,"a, b"}. Drivers of other
+// systems return lists, which are JSON: [1,null,"a, b"].
 type Elements struct {
-	binary  bool // the elements are binary data, as hexadecimal digits
+	of      *Column
 	rest    []byte
 	scratch []byte
+	json    *json.Decoder // of JSON, in place of the rest
 }
 
 const notOneList = "it is no array of one dimension whose elements are numbered from 1, which a list is"
 
 // Begin begins to read an array of a column.
 func (e *Elements) Begin(c *Column, kind source.Kind, text []byte) Reason {
+	e.of, e.json = c.Element, nil
+	if kind == source.JSON {
+		return e.beginJSON(text)
+	}
 	last := len(text) - 1
 	if kind == source.Bytes || last < 1 || text[0] != '{' || text[last] != '}' {
 		return notOneList
 	}
-	e.binary, e.rest = c.Element.Logical.Class == source.BytesClass, text[1:]
-	if last == 1 {
+	if e.rest = text[1:]; last == 1 {
 		e.rest = nil
 	}
 	return ""
 }
 
 // More reports whether there is another element.
-func (e *Elements) More() bool { return len(e.rest) > 0 }
+func (e *Elements) More() bool { return len(e.rest) > 0 || e.json != nil && e.json.More() }
 
 // Next returns the next element. It is valid until the next call.
 func (e *Elements) Next() (kind source.Kind, value []byte, why Reason) {
+	if e.json != nil {
+		return e.nextJSON()
+	}
 	kind = source.Text
 	if e.rest[0] == '"' {
 		value, why = e.quoted()
@@ -66,15 +76,63 @@ func (e *Elements) Next() (kind source.Kind, value []byte, why Reason) {
 	default:
 		return kind, nil, notOneList
 	}
-	if !e.binary || kind == source.Null {
-		return kind, value, ""
+	if e.of.Logical.Class == source.BytesClass && kind != source.Null {
+		return decoded(value)
 	}
-	digits, is := bytes.CutPrefix(value, []byte(`\x`))
-	n, err := hex.Decode(e.scratch[:cap(e.scratch)], digits) // over the digits themselves, since they are in quotes
-	if !is || err != nil {
-		return kind, nil, "it has an element that is not binary data"
+	return kind, value, ""
+}
+
+// decoded returns binary data in place of its hexadecimal digits. Only what was in quotes has their prefix, so it is a
+// copy.
+func decoded(value []byte) (source.Kind, []byte, Reason) {
+	if digits, is := bytes.CutPrefix(value, []byte(`\x`)); is {
+		if n, err := hex.Decode(value, digits); err == nil {
+			return source.Bytes, value[:n], ""
+		}
 	}
-	return source.Bytes, e.scratch[:n], ""
+	return source.Bytes, nil, "it has an element that is not binary data"
+}
+
+// beginJSON begins to read an array of JSON.
+func (e *Elements) beginJSON(text []byte) Reason {
+	e.rest = nil
+	if len(text) == 0 || text[0] != '[' || !json.Valid(text) {
+		return notOneList
+	}
+	if !utf8.Valid(text) {
+		return "it is not valid UTF-8"
+	}
+	e.json = json.NewDecoder(bytes.NewReader(text))
+	_, _ = e.json.Token() // which begins it
+	return ""
+}
+
+// nextJSON returns the next element of an array of JSON.
+func (e *Elements) nextJSON() (source.Kind, []byte, Reason) {
+	var raw json.RawMessage
+	if err := e.json.Decode(&raw); err != nil {
+		return source.Text, nil, notOneList
+	}
+	switch first := raw[0]; {
+	case first == 'n':
+		return source.Null, nil, ""
+	case e.of.Logical.Class == source.JSONClass:
+		return source.JSON, raw, ""
+	case first == 't', first == 'f':
+		return source.Bool, raw[:1], ""
+	case first == '[', first == '{':
+		return source.Text, nil, notOneList
+	case first != '"':
+		return source.Number, raw, ""
+	}
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return source.Text, nil, notOneList
+	}
+	if e.of.Logical.Class == source.BytesClass {
+		return decoded([]byte(text))
+	}
+	return source.Text, []byte(text), ""
 }
 
 // quoted returns the text of an element in quotes.
@@ -150,6 +208,7 @@ func (l *Lists) Placed(err error) error {
 
 // Free frees the memory that large lists have used.
 func (l *Lists) Free() {
+	l.reader.json = nil
 	const most = 4 << 20
 	if l.Batch.Memory() > most || cap(l.Counts) > most/8 || cap(l.reader.scratch) > most {
 		*l = Lists{}
