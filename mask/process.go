@@ -260,13 +260,15 @@ func (r *process) wait() error {
 	return r.cmd.Wait()
 }
 
-// check asks for an empty answer, if the program runs: so it is alive, and has written no more than it was asked.
+// check asks for an empty answer, if the program runs: so it is alive, and has written no more than it was asked. An
+// error of it that was reported of other rows may be about these: a program that writes a line too many has answered
+// each question after it with the answer of the one before.
 func (p *program) check() error {
 	p.mu.Lock()
-	runs := p.run != nil
+	runs, err := p.run != nil, p.err
 	p.mu.Unlock()
 	if !runs {
-		return nil // or an error of it was reported
+		return err
 	}
 	return p.ask([]byte(emptyArray), isEmpty)
 }

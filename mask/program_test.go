@@ -297,36 +297,6 @@ func TestProgramEnd(t *testing.T) {
 	}
 }
 
-// TestProgramFinish has a program that dies after its last answer known before the rows are used, by whoever asks.
-func TestProgramFinish(t *testing.T) {
-	for _, test := range []struct{ script, err string }{
-		{upper, ""},
-		{`read -r line; echo "$line"`, "it ended before it had answered"},
-		{`read -r line; echo "$line"; kill -9 $$`, "it ended before it had answered: signal: killed"},
-		{`read -r line; echo "$line"; exit 7`, "it ended before it had answered: exit status 7"},
-		{`read -r line; echo "$line"; read -r line; echo '["a"]'; exec cat`, "answered more than it was asked"},
-		{`read -r line; echo "$line"; read -r line; echo; exec cat`, "no array of strings in JSON"},
-	} {
-		m, programs := programmed(t.Context(), t, column(t, "text", "string"), test.script)
-		var dst source.Batch
-		if err := m.Finish(); err != nil { // which starts none
-			t.Fatal(err)
-		}
-		if err := m.Mask(&dst, batchOf(source.Text, "secret")); err != nil {
-			t.Fatal(err)
-		}
-		err := m.Finish()
-		if (err == nil) != (test.err == "") || err != nil && (!strings.Contains(err.Error(), test.err) ||
-			!strings.Contains(err.Error(), `cannot be masked by the rule "program own": `)) {
-			t.Errorf("%s: the error is %v", test.script, err)
-		}
-		// It was said, and is not said again; what comes next starts another one.
-		if err := programs.End(); err != nil {
-			t.Errorf("%s: the end: %v", test.script, err)
-		}
-	}
-}
-
 // writer calls a function with what is written.
 type writer func(text []byte)
 
