@@ -62,8 +62,8 @@ func (s *stream) open() error {
 	case err != nil || m.kind != schemaHeader:
 		return errNotArrow
 	}
+	s.held.drop(b.at)
 	b.at = 0 // as of a stream
-	s.held.drop(s.at)
 	return s.f.add(b, m)
 }
 
