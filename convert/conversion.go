@@ -16,11 +16,17 @@ type Conversion struct {
 	rule    rule
 }
 
-// rule has the words of a rule, and the value of default.
-type rule struct{ name, text string }
+// rule has the words of a rule, and the value of default or the encoding of charset.
+type rule struct {
+	name, text string
+	decode     decode // of charset
+}
+
+// decode appends a text in an encoding to dst as UTF-8.
+type decode func(dst, text []byte) ([]byte, error)
 
 // rules are those without a value.
-var rules = []rule{
+var rules = [][2]string{
 	{"zero-date", "null"},
 	{"nul", "strip"},
 	{"nul", "error"},
@@ -35,32 +41,61 @@ var rules = []rule{
 	{"cast", "timestamp"},
 }
 
+// Parser reads rules.
+type Parser struct {
+	// Charset returns what appends a text in an encoding to dst as UTF-8, for the rule charset, such as the function
+	// Decoder of package format/charset. It may be nil: so only who wants them has the tables of encodings.
+	Charset func(encoding string) (func(dst, text []byte) ([]byte, error), error)
+}
+
+// Parse reads a pattern and a rule, but not charset.
+func Parse(pattern, text string) (Conversion, error) { return Parser{}.Parse(pattern, text) }
+
+// ParseText reads PATTERN=RULE, but not charset.
+func ParseText(text string) (Conversion, error) { return Parser{}.ParseText(text) }
+
 // Parse reads a pattern and a rule.
-func Parse(pattern, text string) (Conversion, error) {
+func (p Parser) Parse(pattern, text string) (Conversion, error) {
 	parsed, err := namepattern.Parse(pattern, 3)
 	if err != nil {
 		return Conversion{}, fmt.Errorf("convert: %w", err)
 	}
 	if value, is := strings.CutPrefix(text, "default "); is {
-		return Conversion{parsed, rule{"default", value}}, nil
+		return Conversion{parsed, rule{name: "default", text: value}}, nil
 	}
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	one := rule{name, strings.TrimSpace(rest)}
-	if !slices.Contains(rules, one) {
+	one := rule{name: name, text: strings.TrimSpace(rest)}
+	if name == "charset" {
+		one.decode, err = p.charset(one.text)
+		return Conversion{parsed, one}, err
+	}
+	if !slices.Contains(rules, [2]string{one.name, one.text}) {
 		return Conversion{}, fmt.Errorf("convert: there is no rule %q: it is zero-date null, nul strip, nul error, "+
 			"epoch seconds, epoch millis, epoch julian, empty null, trim, cast integer, cast decimal, cast boolean, "+
-			"cast timestamp, or default VALUE", text)
+			"cast timestamp, charset NAME, or default VALUE", text)
 	}
 	return Conversion{parsed, one}, nil
 }
 
+// charset returns what decodes an encoding.
+func (p Parser) charset(encoding string) (decode, error) {
+	if p.Charset == nil {
+		return nil, errors.New("convert: there are no encodings for the rule charset: use a Parser that has Charset")
+	}
+	d, err := p.Charset(encoding)
+	if err != nil {
+		return nil, fmt.Errorf("convert: the rule charset: %w", err)
+	}
+	return d, nil
+}
+
 // ParseText reads PATTERN=RULE.
-func ParseText(text string) (Conversion, error) {
+func (p Parser) ParseText(text string) (Conversion, error) {
 	pattern, rule, found := strings.Cut(text, "=")
 	if !found {
 		return Conversion{}, errors.New("convert: a conversion is PATTERN=RULE")
 	}
-	return Parse(pattern, rule)
+	return p.Parse(pattern, rule)
 }
 
 // String returns PATTERN=RULE.
@@ -84,6 +119,8 @@ func (r rule) retype(c source.Column) source.Column {
 		c.Type, c.Logical = "text", source.Type{Class: source.TimestampClass, Precision: microseconds}
 	case "cast":
 		c.Type, c.Logical = "text", casts[r.text]
+	case "charset":
+		c.Type, c.Logical = "text", source.Type{Class: source.StringClass} // it may have been binary data
 	case "default":
 		c.Type = "text" // the value may be anything
 	}

@@ -141,7 +141,8 @@ func (c *Converter) convert(src *source.Batch, row, at int, room []byte) (source
 	kind, value := src.AnyValue(row, at)
 	for i, step := range c.columns[at].steps {
 		r := c.columns[at].rules[i]
-		if kind == source.Bytes || (kind == source.Null) != (r.name == "default") {
+		isLeft := kind == source.Bytes && r.decode == nil
+		if isLeft || (kind == source.Null) != (r.name == "default") {
 			continue
 		}
 		var err error
@@ -173,6 +174,14 @@ func (r rule) step(m moments) step {
 		return m.step(r.text)
 	case "cast":
 		return m.cast(r.text)
+	case "charset":
+		return func(kind source.Kind, value, room []byte) (source.Kind, []byte, error) {
+			if kind == source.Bytes {
+				kind = source.Text
+			}
+			value, err := r.decode(room, value)
+			return kind, value, err
+		}
 	case "empty":
 		return func(kind source.Kind, value, _ []byte) (source.Kind, []byte, error) {
 			if len(value) == 0 {

@@ -13,11 +13,13 @@
 //	cast integer            digits, with a sign or zeros before them, become a number; also cast decimal
 //	cast boolean            words such as yes, t and 1 become true, and no, f and 0 false
 //	cast timestamp          dates and times of ISO 8601, and such as 31.12.2026 10:00, become a timestamp in UTC
+//	charset NAME            text and binary data in another encoding, such as latin1, become text in UTF-8; only a
+//	                        [Parser] with encodings reads this rule
 //	default VALUE           NULL becomes the value
 //
 // A pattern is that of package internal/namepattern: column, table.column or schema.table.column, with * and others.
 // All rules that match a column are applied, in their order, so an empty text can become NULL, and NULL a value. NULL
-// stays NULL under all rules but default. Binary data is left alone.
+// stays NULL under all rules but default. Binary data is left alone by all but charset.
 //
 // A [Converter] has the rules for the columns of one table, and converts the batches of a [source.Source], or those
 // that were decoded from a file:

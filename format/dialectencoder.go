@@ -125,7 +125,7 @@ func (e *dialectRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, e
 		default:
 			dst, ok = e.appendValue(dst, value)
 		}
-		if !ok || column == 0 && kind != source.Bytes && e.dialect.NoHeader && e.isMark(value) {
+		if !ok || e.beginsWithMark(column, kind, value) {
 			return dst, e.unfit(row, column)
 		}
 	}
@@ -176,6 +176,11 @@ var mark = []byte("\ufeff")
 // isMark reports whether a value without quotes would be read as a byte order mark, if it comes first in a file.
 func (e *dialectRows) isMark(value []byte) bool {
 	return e.dialect.Unquoted && !e.dialect.Mark && bytes.HasPrefix(value, mark)
+}
+
+// beginsWithMark reports whether a value may come first in a file, and would be read as a byte order mark.
+func (e *dialectRows) beginsWithMark(column int, kind source.Kind, value []byte) bool {
+	return column == 0 && kind != source.Bytes && e.dialect.NoHeader && e.isMark(value)
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
@@ -267,7 +272,7 @@ func (e *dialectRows) addRow(p pieces, b *source.Batch, row int) pieces {
 		default:
 			ok = e.addLarge(&p, kind, value)
 		}
-		if !ok || column == 0 && kind != source.Bytes && e.dialect.NoHeader && e.isMark(value) {
+		if !ok || e.beginsWithMark(column, kind, value) {
 			p.err = e.unfit(row, column)
 		}
 		if p.cut(); p.err != nil {

@@ -40,6 +40,7 @@ type block struct {
 	output  []byte // of out, if it is not text
 	scratch []byte // for lines that are only summed up
 	spare   []*source.Batch
+	raw     source.Batch // the rows of batches as they were read and masked, if some may be refused
 
 	rows, lines int64 // of out, or rows of the batches
 	row, line   int64 // of the file that come before
@@ -66,6 +67,7 @@ func (b *block) free() {
 	if cap(b.output) > keptSize {
 		b.output = nil
 	}
+	b.dropRaw()
 	b.text, b.out, b.scratch = nil, nil, nil
 	idle.Put(b)
 }
@@ -80,6 +82,7 @@ func (b *block) reset() {
 	}
 	b.text, b.out, b.output = b.memory[:0], nil, b.output[:0]
 	b.empty()
+	b.dropRaw()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
 	b.bytes, b.large, b.placed, b.wide = 0, false, false, b.wide[:0]
 	b.sum.Reset(nil)
@@ -107,6 +110,15 @@ func (b *block) empty() {
 	}
 	b.spare = append(b.spare, b.batches...)
 	b.batches = b.batches[:0]
+}
+
+// dropRaw takes the rows as they were read from the block.
+func (b *block) dropRaw() {
+	if b.raw.Memory() > keptSize {
+		b.raw.Release()
+	} else if b.raw.Rows() > 0 {
+		b.raw.Reset(0)
+	}
 }
 
 // dropText frees the text of a block whose rows are decoded, if it has a large row.
@@ -148,7 +160,7 @@ type preparer struct {
 	values  values
 
 	converter *convert.Converter // or nil
-	rejects   bool               // the text of rows that are refused is needed
+	rejects   bool               // the rows are needed as they were read: they may be refused
 
 	headerLines int64          // before the first row
 	table       sink.TextTable // or nil
@@ -161,7 +173,7 @@ type preparer struct {
 func (p *preparer) prepare(b *block) {
 	p.read(b)
 	if b.err != nil && p.rejects {
-		b.rows = int64(len(rowsOf(b.text, p.isCSV())))
+		b.rows = int64(p.rowsOf(b).len())
 	}
 }
 
@@ -186,7 +198,10 @@ func (p *preparer) read(b *block) {
 		return
 	}
 	for i := range b.batches {
-		if b.err = p.mask(b, i); b.err == nil {
+		if b.err = p.mask(b, i); b.err == nil && p.rejects {
+			b.err = p.keep(b, b.batches[i])
+		}
+		if b.err == nil {
 			b.err = p.convert(b, i)
 		}
 		if b.err != nil {
@@ -251,6 +266,15 @@ func (p *preparer) decode(b *block) (err error) {
 	b.rows = rows
 	b.finish()
 	return nil
+}
+
+// keep keeps the rows of a batch, the only one of its block, as they are before what may refuse some, and sums them up.
+func (p *preparer) keep(b *block, batch *source.Batch) error {
+	appendRows(&b.raw, batch, 0, batch.Rows())
+	if !p.values.areRead() {
+		return nil
+	}
+	return p.values.add(b, batch)
 }
 
 // mask replaces a batch of a block by one whose values may be passed on.
@@ -326,7 +350,7 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	if p.from == nil {
 		b.rows += int64(batch.Rows())
 	}
-	sum, known := &b.sum, p.csv || p.shows
+	sum, known := &b.sum, p.csv || p.shows || p.rejects && p.from == nil && p.values.areRead()
 	if !known && p.values.areRead() && (batch != read || p.lines == nil) {
 		if err := p.values.add(b, read); err != nil {
 			return err

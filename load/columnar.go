@@ -75,6 +75,7 @@ func (p *Plan) loadColumns(ctx context.Context, dst sink.Sink, in columnsRead, n
 		return Stats{}, err
 	}
 	j.across = p.ReadBack && systemOf(dst) != ""
+	p = p.single()
 	if _, err := p.look(ctx, dst, j); err != nil {
 		return Stats{}, err
 	}
@@ -114,7 +115,7 @@ func (p *Plan) previewColumns(
 
 // jobOfColumns finds the columns of a file.
 func (p *Plan) jobOfColumns(in columnsRead, name, table string) (*job, error) {
-	if err := errors.Join(p.check(), p.checkBatches()); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
 	j := &job{name: name, to: table, system: source.PostgreSQL, columnar: true}
@@ -138,7 +139,7 @@ func (p *Plan) jobOfColumns(in columnsRead, name, table string) (*job, error) {
 		}
 	}
 	j.pieces = []piece{{name: name, read: func(_ context.Context, use useRows) error {
-		return use(in.fills(j.columns, name, p.loaders()), nil)
+		return use(in.fills(j.columns, name, p.readers()), nil)
 	}}}
 	return j, nil
 }
@@ -297,7 +298,7 @@ func (p *Plan) readColumns(
 				strings.Join(found, ", "), strings.Join(names, ", ")))
 		}
 		in := columnsOfFile(file)
-		return use(in.fills(c, part.File, p.loaders()), nil)
+		return use(in.fills(c, part.File, p.readers()), nil)
 	})
 	return errors.Join(both.Wait(), at.Close())
 }

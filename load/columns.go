@@ -86,6 +86,16 @@ func (c *columns) learn(table []source.Column, dynamic bool) {
 	}
 }
 
+// read returns the names of the fields that are not skipped.
+func (c *columns) read() (names []string) {
+	for _, field := range c.fields {
+		if !field.Skip {
+			names = append(names, field.Name)
+		}
+	}
+	return names
+}
+
 func namesOf(columns []source.Column) []string {
 	names := make([]string, len(columns))
 	for i, column := range columns {

@@ -20,12 +20,7 @@ func (e *ConversionError) Error() string {
 // setConverter finds the conversions for the columns of a table with this schema and name.
 func (j *job) setConverter(p *Plan, name []string) {
 	c := j.columns
-	var columns []string // as the patterns know them
-	for _, field := range c.fields {
-		if !field.Skip {
-			columns = append(columns, field.Name)
-		}
-	}
+	columns := c.read() // as the patterns know them
 	for i, one := range p.Conversions {
 		if slices.ContainsFunc(columns, func(column string) bool { return one.Matches(name, column) }) {
 			j.conversions = append(j.conversions, i)

@@ -28,6 +28,7 @@ func (p *Plan) Copy(
 	if _, err := p.checkMasks(ctx, src, []Names{{from, to}}); err != nil {
 		return Stats{}, err
 	}
+	p = p.single()
 	stats, err = p.copy(ctx, ends{src, dst}, Names{from, to}, dst.Table, func(all *Plan, j *job) error {
 		if _, err := all.look(ctx, dst, j); err != nil {
 			return err
@@ -148,7 +149,7 @@ func (p *Plan) checkCopy() error {
 	if p.Filling.Ledger != nil {
 		return errors.New("load: a copy has no parts for a ledger")
 	}
-	return errors.Join(p.check(), p.checkBatches())
+	return p.check()
 }
 
 // checkMasks refuses masks that do not fit the tables, before a row is read, and returns the tables.
@@ -245,7 +246,7 @@ func (p *Plan) open(ctx context.Context, src source.Source, from string) (source
 // divide shares the rows among as many readers as there can be loaders, if the source can.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, is := rows.(source.Divider)
-	if !is || p.loaders() == 1 || p.Filling.Ledger != nil {
+	if !is || p.readers() == 1 || p.Filling.Ledger != nil {
 		return []source.Rows{rows}, nil
 	}
 	readers, err := divider.Divide(p.loaders())

@@ -55,6 +55,7 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 	}
 	each := *p
 	each.Loaders = max(1, p.loaders()/workers)
+	each.dangling = len(tables) == 1
 	c := &pending{plan: &each}
 	c.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
 		jobs[i].grouped = false

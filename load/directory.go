@@ -205,11 +205,6 @@ func (p *Plan) jobOf(
 		}
 	}
 	columnar := p.Columnar[from.Manifest.Format]
-	if columnar != nil {
-		if err := p.checkBatches(); err != nil {
-			return j, err
-		}
-	}
 	_, j.csv = readable.(format.CSV)
 	j.columnar = columnar != nil
 	j.shows = !j.csv && !j.columnar

@@ -86,7 +86,7 @@ type Plan struct {
 	// Pace limits how fast rows are passed to the loaders of all tables together.
 	Pace pace.Pace
 
-	// Rejects, if not nil, takes rows of text that are refused, so that the others are loaded. Each block of rows is
+	// Rejects, if not nil, takes rows that are refused, so that the others are loaded. Each block of rows is
 	// then sent by itself, and one connection fills a table, unless a ledger has its parts. With ReadBack, the rows
 	// that were taken are compared. Small tables do not share transactions.
 	Rejects *Rejects
@@ -195,6 +195,22 @@ func (p *Plan) checkConvert(columns []string) error {
 }
 
 func (p *Plan) loaders() int { return max(1, p.Loaders) }
+
+// single returns the plan for a single table: no row comes later to which another one refers.
+func (p *Plan) single() *Plan {
+	one := *p
+	one.dangling = true
+	return &one
+}
+
+// readers returns how many readers of a source, or of a file of columns, have work. If rows can be rejected, they are
+// read in order: of those with the same key, the first one is taken.
+func (p *Plan) readers() int {
+	if p.Rejects != nil {
+		return 1
+	}
+	return p.loaders()
+}
 
 func (p *Plan) jobs() int { return cmp.Or(p.Jobs, runtime.GOMAXPROCS(0)) }
 

@@ -20,19 +20,21 @@ const DefaultRejects = 1000
 // Rejects says what becomes of rows that are refused: by the database, by a conversion, or because they have more or
 // fewer values than the file has columns. Each goes to a file, and the load goes on.
 //
-// A file that is loaded, and each file of an export, has a file of its own for the rows that are rejected of it. It is
-// committed before the rows that are taken are, and removed if these turn out not to be committed. So, whenever a load
+// A file that is loaded, each file of an export, and each table that is copied has a file of its own for the rows that
+// are rejected of it. It is committed before the rows that are taken are, and removed if these turn out not to be committed. So, whenever a load
 // with a ledger ends and is run again, each row is in the table or in the file of its part, and in one of them only.
 //
 // The file is CSV. Its first columns are rejected_row, the number of the row in the file; rejected_column, which may be
 // empty; and rejected_reason. Then come the columns of the file, and each row as it was there, byte for byte, so that
-// the file can be loaded as CSV once the rows are mended. Rows of JSON Lines are in one column with the name json.
+// the file can be loaded as CSV once the rows are mended. Rows of JSON Lines are in one column with the name json. Those
+// of Parquet, Arrow and tables are written as [format.CSV], masked, and before they are converted.
 type Rejects struct {
 	// Most is the most rows that are rejected of all files together, before the load ends with a [*RejectsError]. Zero
 	// is [DefaultRejects], and a negative number none.
 	Most int64
 
-	// Create begins the file for the rows of a file with this name. It is called for the first row that is rejected.
+	// Create begins the file for the rows of a file, or a table of a source, with this name. It is called for the first
+	// row that is rejected.
 	Create func(ctx context.Context, name string) (place.File, error)
 
 	// Remove removes the file that Create has made, or that an earlier load has left, for a part of a load with a
@@ -62,17 +64,6 @@ func (p *Plan) checkRejects() error {
 	return nil
 }
 
-// ErrNoText marks the error of rows that are not text, of which none can be rejected.
-var ErrNoText = errors.New("load: only rows of CSV and JSON Lines can be rejected")
-
-// checkBatches returns an error if rows that are no text are to be rejected.
-func (p *Plan) checkBatches() error {
-	if p.Rejects != nil {
-		return ErrNoText
-	}
-	return nil
-}
-
 // RejectsError reports that more rows are refused than may be rejected.
 type RejectsError struct {
 	Most int64
@@ -97,7 +88,9 @@ type rejected struct {
 	of     *Rejects
 	ctx    context.Context
 	name   string
-	header []byte // of the file that is loaded; nil if its rows are not CSV
+	header []byte // of the rows that are loaded; nil if these are not CSV
+
+	encoder format.Encoder // of rows that are no text, or nil
 
 	again     bool // an earlier load may have left a file
 	file      place.File
@@ -107,19 +100,26 @@ type rejected struct {
 	kept      bool // so are the rows that were taken
 }
 
-// reject returns what takes the rows of a piece that are refused, or nil. The header is that of its text.
-func (t *filling) reject(ctx context.Context, one *piece, header []byte) *rejected {
+// reject returns what takes the rows of a piece that are refused, or nil. The header is that of its text. Rows that are
+// no text become CSV.
+func (t *filling) reject(ctx context.Context, one *piece, header []byte) (r *rejected, err error) {
 	if t.plan.Rejects == nil {
-		return nil
+		return nil, nil
 	}
-	r := &rejected{of: t.plan.Rejects, ctx: ctx, name: one.name, again: t.plan.Filling.Ledger != nil}
-	if _, is := t.job.from.(format.CSV); is {
+	r = &rejected{of: t.plan.Rejects, ctx: ctx, name: one.name, again: t.plan.Filling.Ledger != nil}
+	switch t.job.from.(type) {
+	case format.CSV:
 		r.header = header
+	case nil:
+		if r.encoder, err = (format.CSV{}).Encoder(columnsOf(t.job.columns.read())); err != nil {
+			return nil, err
+		}
+		r.header = r.encoder.AppendHeader(nil)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rejects = append(t.rejects, r)
-	return r
+	return r, nil
 }
 
 // undoRejects removes the files of rejected rows of all pieces that are not committed.
@@ -134,12 +134,22 @@ func (t *filling) undoRejects(reason error) error {
 	return errors.Join(all...)
 }
 
+// rejected returns how many rows are rejected, or only those of parts that are committed.
+func (t *filling) rejected(committed bool) int64 {
+	rows := t.refused
+	for _, r := range t.rejects {
+		if r.kept || !committed {
+			rows += r.rows
+		}
+	}
+	return rows
+}
+
 // takeSifted replaces the figures of a piece by those of the rows that were taken.
 func (t *filling) takeSifted(workers []*worker, got *figures) {
 	*got = figures{}
 	for _, w := range workers {
 		got.add(w.sifted.taken)
-		t.rejected.Add(w.sifted.rejected)
 		t.count(-w.sifted.rejected, 0)
 	}
 }

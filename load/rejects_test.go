@@ -19,7 +19,6 @@ import (
 	"culvert/place"
 	"culvert/place/dir"
 	"culvert/sink"
-	"culvert/source"
 )
 
 // rejectsIn returns what puts the files of rejected rows into a directory, under the names that they are asked for.
@@ -291,10 +290,5 @@ func TestRejectsRefused(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: nothing is refused", name)
 		}
-	}
-	var src source.Source
-	plan := load.Plan{Rejects: rejectsIn(t, t.TempDir())}
-	if _, err := plan.Copy(t.Context(), db, src, "t", "t"); !errors.Is(err, load.ErrNoText) {
-		t.Errorf("a copy: %v", err)
 	}
 }

@@ -16,17 +16,18 @@ import (
 // refused has been tried alone. The row that the database names only saves attempts: nothing depends on it.
 type sifting struct {
 	*worker
-	to     sink.Marker
-	part   *block // some rows of a block
-	block  *block
-	rows   [][]byte // of the block
-	unread bool     // the block could not be read as a whole, so its rows have no sum yet
+	to      sink.Marker
+	prepare preparer // of rows that are tried again
+	part    *block   // some rows of a block
+	block   *block
+	rows    rows // of the block
+	unread  bool // the block could not be read as a whole, so its rows have no sum yet
 
-	waiting [][]byte // rows that refer to rows which are not there, and may still come
-	numbers []int64  // of them in the file
-	waited  int      // their size
-	again   []int64  // the numbers of the rows that are tried, if these have waited
-	last    bool     // rows do not wait any more
+	waiting rows    // that refer to rows which are not there, and may still come
+	numbers []int64 // of them in the file
+	waited  int     // their size
+	again   []int64 // the numbers of the rows that are tried, if these have waited
+	last    bool    // rows do not wait any more
 }
 
 // waitingSize is the size of the rows that may wait. Later ones are rejected at once.
@@ -45,7 +46,8 @@ func (w *worker) sift() (err error) {
 	if !is {
 		return errors.New("load: the database cannot undo rows, so none can be rejected")
 	}
-	s := &sifting{worker: w, to: to, part: idle.Get().(*block)}
+	s := &sifting{worker: w, to: to, part: idle.Get().(*block), prepare: *w.pl.prepare}
+	s.prepare.masker = nil // rows are kept as they are masked
 	s.part.reset()
 	defer s.part.free()
 	for err = w.next(); err == nil; err = w.next() {
@@ -68,18 +70,18 @@ func (w *worker) sift() (err error) {
 
 // sift loads a block.
 func (s *sifting) sift(b *block) error {
-	s.block, s.rows, s.unread = b, nil, b.err != nil
+	s.block, s.rows, s.unread = b, rows{}, b.err != nil
 	err := b.err
 	if err == nil {
 		if err = s.try(b); err == nil {
 			return nil
 		}
 	}
-	s.rows = rowsOf(b.text, s.pl.prepare.isCSV())
-	if s.unread && len(s.rows) == 1 {
+	s.rows = s.prepare.rowsOf(b)
+	if s.unread && s.rows.len() == 1 {
 		return s.between(0, 1) // which sums it up
 	}
-	return s.failed(0, len(s.rows), err, rowOf(err, b))
+	return s.failed(0, s.rows.len(), err, rowOf(err, b))
 }
 
 // between loads some rows of the block.
@@ -87,11 +89,11 @@ func (s *sifting) between(first, end int) error {
 	if first == end {
 		return nil
 	}
-	b, p := s.part, s.pl.prepare
+	b := s.part
 	b.reset()
-	p.values.begin(b)
-	b.text = joined(s.rows[first:end])
-	p.prepare(b)
+	s.prepare.values.begin(b)
+	s.rows.fill(b, first, end)
+	s.prepare.prepare(b)
 	err := b.err
 	if err == nil {
 		err = s.try(b)
@@ -122,14 +124,18 @@ func (s *sifting) failed(first, end int, err error, named int64) error {
 		}
 		return s.pl.about(numbered(err, row), 0)
 	case end-first == 1 && isDangling(err) && !s.last && s.waited < waitingSize:
-		s.waiting = append(s.waiting, bytes.Clone(s.rows[first]))
+		s.waiting = s.waiting.with(s.rows, first)
 		s.numbers = append(s.numbers, s.number(first))
-		s.waited += len(s.rows[first])
+		s.waited += s.rows.size(first)
 		return nil
 	case end-first == 1:
 		s.sifted.rejected++
 		row := s.number(first)
-		return s.pl.rejected.add(row, numbered(err, row), s.rows[first])
+		text, failed := s.rows.text(first, s.pl.rejected.encoder)
+		if failed != nil {
+			return failed
+		}
+		return s.pl.rejected.add(row, numbered(err, row), text)
 	}
 	ends := []int{(first + end) / 2, end}
 	if known {
@@ -157,19 +163,12 @@ func (s *sifting) number(at int) int64 {
 // that refers to itself, a row may come before the one to which it refers. Then it rejects the rest.
 func (s *sifting) tryWaiting() error {
 	s.unread = false // they are summed up
-	for before := -1; len(s.waiting) > 0; {
-		s.last = len(s.waiting) == before
-		before = len(s.waiting)
-		var text []byte
-		for _, row := range s.waiting {
-			text = append(text, row...)
-			if !bytes.HasSuffix(row, []byte{'\n'}) { // the last one of the file
-				text = append(text, '\n')
-			}
-		}
-		s.rows, s.again = rowsOf(text, s.pl.prepare.isCSV()), s.numbers
-		s.waiting, s.numbers, s.waited = nil, nil, 0
-		if err := s.between(0, len(s.rows)); err != nil {
+	for before := -1; s.waiting.len() > 0; {
+		s.last = s.waiting.len() == before
+		before = s.waiting.len()
+		s.rows, s.again = s.waiting, s.numbers
+		s.waiting, s.numbers, s.waited = rows{}, nil, 0
+		if err := s.between(0, before); err != nil {
 			return err
 		}
 	}
@@ -254,37 +253,4 @@ func numbered(err error, row int64) error {
 		return &at
 	}
 	return err
-}
-
-// rowsOf cuts a text into its rows. A row of JSON Lines is a line that is not blank, with the blank lines before it.
-func rowsOf(text []byte, csv bool) (rows [][]byte) {
-	start, quoted, blank := 0, false, true
-	for at := 0; at < len(text); {
-		end := bytes.IndexByte(text[at:], '\n') + 1
-		if end == 0 {
-			end = len(text) - at
-		}
-		line := text[at : at+end]
-		if csv {
-			quoted = quoted != (bytes.Count(line, []byte{'"'})%2 != 0)
-			blank = false
-		} else if len(bytes.TrimSpace(line)) > 0 {
-			blank = false
-		}
-		at += end
-		if !quoted && !blank {
-			rows = append(rows, text[start:at])
-			start, blank = at, true
-		}
-	}
-	return rows
-}
-
-// joined returns the text of rows that follow each other in it.
-func joined(rows [][]byte) []byte {
-	size := 0
-	for _, row := range rows {
-		size += len(row)
-	}
-	return rows[0][:size]
 }

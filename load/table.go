@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"culvert/convert"
 	"culvert/format"
@@ -152,6 +151,7 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 	defer func() {
 		if err != nil {
 			stats.Rows, stats.Text = t.takeBack()
+			stats.Rejected = t.rejected(true)
 			err = errors.Join(err, t.undoRejects(err))
 		}
 	}()
@@ -199,7 +199,7 @@ func (p *Plan) fill(ctx context.Context, open opener, j *job) (stats Stats, err 
 		return t.undoRejects(reason)
 	}
 	stats.Omitted, stats.later, stats.Changed = j.omitted, j.later, j.converts.Columns()
-	stats.Rejected = t.rejected.Load()
+	stats.Rejected = t.rejected(false)
 	stats.Existed = j.create != nil && j.exists && stats.Skipped == 0
 	stats.Rows, stats.Text, stats.Sum, stats.Summed = t.total.rows, t.total.text, t.total.sum, t.total.summed
 	return stats, nil
@@ -229,7 +229,7 @@ type filling struct {
 	counted  amount // in the progress
 	kept     amount // of it, committed
 
-	rejected atomic.Int64
+	refused int64 // rows that an earlier load has rejected of parts that the ledger has
 
 	mu      sync.Mutex
 	total   figures
@@ -252,7 +252,7 @@ func (t *filling) prepare() error {
 			return fmt.Errorf("load: the ledger has other figures of the part %q than the manifest", one.name)
 		}
 		if one.want != nil {
-			t.rejected.Add(one.want.Rows - part.Rows) // by an earlier load, or before the table was begun again
+			t.refused += one.want.Rows - part.Rows // by an earlier load, or before the table was begun again
 		}
 	}
 	t.expect()
@@ -379,10 +379,12 @@ func (t *filling) read(
 		prep.headerLines = int64(bytes.Count(header, []byte{'\n'}))
 		before = int64(len(header))
 		t.count(0, before)
-		rejects = t.reject(ctx, one, header)
+		if rejects, err = t.reject(ctx, one, header); err != nil {
+			return err
+		}
 		pl := &pipeline{
 			name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count, stop: stop,
-			pace: t.plan.Pace, rejected: rejects, dangling: t.job.text || t.plan.dangling,
+			pace: t.plan.Pace, rejected: rejects, dangling: t.plan.dangling,
 		}
 		got, err = pl.run(ctx, readers)
 		for _, w := range workers {

@@ -66,6 +66,7 @@ func (p *Plan) Text(
 	if err != nil {
 		return Stats{}, err
 	}
+	p = p.single()
 	if _, err := p.look(ctx, dst, j); err != nil {
 		return Stats{}, err
 	}

@@ -19,6 +19,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/ianaindex"
 	"golang.org/x/text/transform"
@@ -33,25 +34,75 @@ import (
 // Bytes that are no character are a [*format.RowError] without a row, after the text before them. Other errors of r are
 // returned as they are.
 func NewReader(r io.Reader, encoding string) (io.Reader, error) {
-	name := strings.ToLower(encoding)
-	switch name {
-	case "utf-8", "utf8":
+	if isUTF8(encoding) {
 		return r, nil
-	case "utf-16le":
-		return newReader(r, utf16Of(binary.LittleEndian)), nil
-	case "utf-16be":
-		return newReader(r, utf16Of(binary.BigEndian)), nil
-	case "utf-16", "utf16":
-		return nil, errors.New("charset: utf-16 does not say the order of bytes: it is utf-16le or utf-16be")
 	}
-	found, err := ianaindex.IANA.Encoding(encoding)
+	d, others, err := decodeOf(encoding)
+	if err != nil {
+		return nil, err
+	}
+	if others != nil {
+		r = transform.NewReader(r, others.NewDecoder())
+	}
+	return newReader(r, d), nil
+}
+
+// Decoder returns what appends a whole text in an encoding to dst as UTF-8, and may be called concurrently. Names are
+// those of NewReader, but text that is said to be UTF-8 must be. An error says what is no character.
+func Decoder(encoding string) (func(dst, text []byte) ([]byte, error), error) {
+	if isUTF8(encoding) {
+		return func(dst, text []byte) ([]byte, error) {
+			if !utf8.Valid(text) {
+				return dst, errors.New("there are bytes that are no character of utf-8")
+			}
+			return append(dst, text...), nil
+		}, nil
+	}
+	d, others, err := decodeOf(encoding)
+	if err != nil {
+		return nil, err
+	}
+	return func(dst, text []byte) ([]byte, error) {
+		if others != nil {
+			var err error
+			if text, err = others.NewDecoder().Bytes(text); err != nil {
+				return dst, err
+			}
+		}
+		out, rest, err := d(dst, text)
+		if err == nil && rest > 0 {
+			err = errEnd()
+		}
+		if wrong, is := errors.AsType[*format.RowError](err); is {
+			err = errors.New(wrong.Reason)
+		}
+		return out, err
+	}, nil
+}
+
+func isUTF8(encoding string) bool {
+	name := strings.ToLower(encoding)
+	return name == "utf-8" || name == "utf8"
+}
+
+// decodeOf returns what decodes an encoding, or what comes after its own decoder, which others is then.
+func decodeOf(name string) (d decode, others encoding.Encoding, err error) {
+	switch strings.ToLower(name) {
+	case "utf-16le":
+		return utf16Of(binary.LittleEndian), nil, nil
+	case "utf-16be":
+		return utf16Of(binary.BigEndian), nil, nil
+	case "utf-16", "utf16":
+		return nil, nil, errors.New("charset: utf-16 does not say the order of bytes: it is utf-16le or utf-16be")
+	}
+	found, err := ianaindex.IANA.Encoding(name)
 	if err != nil || found == nil {
-		return nil, fmt.Errorf("charset: there is no encoding %q", encoding)
+		return nil, nil, fmt.Errorf("charset: there is no encoding %q", name)
 	}
 	if one, is := found.(*charmap.Charmap); is {
-		return newReader(r, bytesOf(one, encoding)), nil
+		return bytesOf(one, name), nil, nil
 	}
-	return newReader(transform.NewReader(r, found.NewDecoder()), replaced(encoding)), nil
+	return replaced(name), found, nil
 }
 
 // decode appends the text at the beginning of in to dst. It returns the number of bytes that it has not used, since the
@@ -86,7 +137,7 @@ func (r *reader) Read(p []byte) (int, error) {
 		if r.err == nil {
 			copy(r.in, r.in[n-r.rest:n])
 			if r.err = err; err == io.EOF && r.rest > 0 {
-				r.err = wrong("the text ends within a character")
+				r.err = errEnd()
 			}
 		}
 	}
@@ -94,6 +145,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	r.sent += n
 	return n, nil
 }
+
+func errEnd() error { return wrong("the text ends within a character") }
 
 func wrong(reason string, args ...any) error {
 	return &format.RowError{Reason: fmt.Sprintf(reason, args...)}

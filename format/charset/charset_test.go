@@ -42,6 +42,14 @@ func TestTextBecomesUTF8(t *testing.T) {
 				t.Errorf("%s %q: %q and error %v, want %q", test.encoding, test.text, got, err, test.want)
 			}
 		}
+		decode, err := charset.Decoder(test.encoding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decode([]byte("<"), []byte(test.text))
+		if isNone := test.text == "\xff"; (err != nil) != isNone || !isNone && string(got) != "<"+test.want {
+			t.Errorf("%s %q: %q and error %v, want %q", test.encoding, test.text, got, err, test.want)
+		}
 	}
 }
 
@@ -86,9 +94,19 @@ func TestBytesThatAreNoCharacters(t *testing.T) {
 		if row, is := errors.AsType[*format.RowError](err); !is || row.Row != 0 || string(got) != "a" {
 			t.Errorf("%s: %q and error %v", encoding, got, err)
 		}
+		decode, err := charset.Decoder(encoding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = decode(nil, []byte(text))
+		if _, is := errors.AsType[*format.RowError](err); is || err == nil {
+			t.Errorf("%s: error %v", encoding, err)
+		}
 	}
 	for _, name := range []string{"", "utf-16", "latin-one"} {
-		if _, err := charset.NewReader(nil, name); err == nil {
+		_, err := charset.NewReader(nil, name)
+		_, errOfDecoder := charset.Decoder(name)
+		if err == nil || errOfDecoder == nil {
 			t.Errorf("the encoding %q is accepted", name)
 		}
 	}

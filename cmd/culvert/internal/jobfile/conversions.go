@@ -7,6 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 
 	"culvert/convert"
+	"culvert/format/charset"
 )
 
 // Conversions are rules for columns, in their order, each as the flag --convert has it: PATTERN=RULE.
@@ -35,7 +36,8 @@ func (c *Conversions) DecodeNode(node ast.Node) error {
 			if err := Decode(value, &rule); err != nil {
 				return err
 			}
-			if _, err := convert.Parse(pattern, rule); err != nil {
+			parser := convert.Parser{Charset: charset.Decoder}
+			if _, err := parser.Parse(pattern, rule); err != nil {
 				return Wrong(value, strings.TrimPrefix(err.Error(), "convert: "), "see: culvert help conversions")
 			}
 			*c = append(*c, pattern+"="+rule)

@@ -9,6 +9,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/convert"
+	"culvert/format/charset"
 	"culvert/load"
 )
 
@@ -60,7 +61,7 @@ func (c *conversions) GetSlice() (texts []string) {
 // parse returns the rules.
 func (c *conversions) parse() (all []convert.Conversion, err error) {
 	for _, text := range c.rules {
-		one, err := convert.ParseText(text)
+		one, err := convert.Parser{Charset: charset.Decoder}.ParseText(text)
 		if err != nil {
 			return nil, command.WithHint(command.Usagef("--convert %s: %s", text,
 				strings.TrimPrefix(err.Error(), "convert: ")), "see: culvert help conversions")

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
@@ -29,6 +29,8 @@ type copyOptions struct {
 	masks         masking.Flags
 	choice        jobfile.ChoiceFlags
 	moment        database.MomentFlags
+	places        argument.PlaceFlags // of reject
+	reject        rejectFlags
 	all, noVerify bool
 	schemaOnly    bool
 	largeObjects  bool
@@ -40,6 +42,9 @@ func NewCopy(a *command.App) *cobra.Command {
 	cmd := help.Command("copy")
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.reject.check(cmd); err != nil {
+			return err
+		}
 		args, err := o.applyJob(cmd, args)
 		if err != nil {
 			return err
@@ -85,12 +90,14 @@ func NewCopy(a *command.App) *cobra.Command {
 	o.masks.Add(cmd)
 	o.choice.Add(cmd, "copy", true)
 	o.moment.Add(cmd)
+	o.reject.add(cmd)
+	o.places.Add(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&o.all, "all", false, "copy all tables")
 	flags.BoolVar(&o.schemaOnly, "schema-only", false, "with --all, make the whole database without its rows")
 	flags.BoolVar(&o.largeObjects, "large-objects", false,
 		"with --all and --create, copy also the large objects of PostgreSQL")
-	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "large-objects"} {
+	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "large-objects", "reject"} {
 		cmd.MarkFlagsMutuallyExclusive("schema-only", other)
 	}
 	flags.BoolVar(&o.noVerify, "no-verify", false, "do not read the rows back to compare their sum")
@@ -161,7 +168,11 @@ func (c *copying) run(
 	if err := c.mask(ctx, tables); err != nil {
 		return c.explain(err)
 	}
-	return do(ctx, tables)
+	done, err := c.rejectOf(ctx, tables)
+	if err != nil {
+		return err
+	}
+	return done(do(ctx, tables))
 }
 
 // parse understands the arguments and the flags.
@@ -221,7 +232,7 @@ func (c *copying) mask(ctx context.Context, tables []load.Names) (err error) {
 // verifies reports whether the rows are read back: if the target can tell them from others. In another system, or in
 // columns of other types, their values are compared.
 func (c *copying) verifies() bool {
-	if c.o.noVerify {
+	if c.o.noVerify || c.o.appending && c.o.reject.given() {
 		return false
 	}
 	return c.db.Engine == "postgres" || !c.o.appending && c.plan.Filling.Conflict == sink.Fail
@@ -307,75 +318,6 @@ func (c *copying) nameOf(ctx context.Context, name string) (string, error) {
 	return d.Name, nil
 }
 
-// refuseSame refuses a table that is its own target, as far as that can be known, and one into which two are copied.
-func (c *copying) refuseSame(ctx context.Context, planned []load.Planned) error {
-	filled := map[string]string{}
-	objects := c.objectsOf(ctx, planned)
-	for i, one := range planned {
-		if one.Err != nil {
-			continue
-		}
-		if one.Object != "" && objects[i] == one.Object {
-			err := command.Usagef("it would be copied into itself")
-			return command.WithHint(fmt.Errorf("table %q: %w", one.Name, err), "name another one: TABLE=NAME")
-		}
-		key := cmp.Or(one.Object, one.Table)
-		if other, is := filled[key]; is {
-			err := command.Usagef("the tables %q and %q would both become %s", other, one.Name, one.Table)
-			return command.WithHint(err, otherName)
-		}
-		filled[key] = one.Name
-	}
-	return nil
-}
-
-// objectsOf returns what the tables are in the source, if that is of the same system. What cannot be filled, such as a
-// view, is not a target.
-func (c *copying) objectsOf(ctx context.Context, planned []load.Planned) []string {
-	objects := make([]string, len(planned))
-	if c.twin == nil {
-		return objects
-	}
-	f := sink.Filling{Existing: sink.Append}
-	if planner, is := c.twin.(sink.Planner); is {
-		tables := make([]sink.Member, len(planned))
-		for i, one := range planned {
-			tables[i] = sink.Member{Name: one.Name, Filling: f}
-		}
-		plans, _ := planner.Plans(ctx, tables)
-		for i, plan := range plans {
-			objects[i] = plan.Object
-		}
-		return objects
-	}
-	for i, one := range planned {
-		if plan, err := c.twin.Plan(ctx, one.Name, f); err == nil {
-			objects[i] = plan.Object
-		}
-	}
-	return objects
-}
-
-// refuseSameDatabase refuses a whole database that is its own target before anything is made in it. The first table
-// that can be looked up tells.
-func (c *copying) refuseSameDatabase(ctx context.Context) error {
-	if c.schema == nil || c.twin == nil {
-		return nil
-	}
-	for _, t := range c.targets {
-		here, err := c.twin.Plan(ctx, t.from, sink.Filling{Existing: sink.Append})
-		if err != nil {
-			continue
-		}
-		there, err := c.dst.Plan(ctx, t.from, sink.Filling{Existing: sink.Append})
-		if err == nil && here.Object != "" && here.Object == there.Object {
-			return command.WithHint(command.Usagef("the database would be copied into itself"), "name another DEST")
-		}
-		return nil // what keeps the target from being looked up, the copy finds out too
-	}
-	return nil
-}
-
 // copy copies the tables.
 func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	name := "copied"
@@ -403,7 +345,7 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	for i := range c.r.Tables {
 		c.r.Tables[i].Outside = slices.Contains(outside, c.r.Tables[i].Name)
 	}
-	return err
+	return c.reportRejects(&c.o.reject, all, err)
 }
 
 // outside returns the tables that the snapshot of the source does not hold, and warns of them.

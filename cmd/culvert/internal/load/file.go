@@ -50,6 +50,11 @@ func (l *loading) columnFile(
 }
 
 func (l *loading) columns(ctx context.Context, in *argument.Input, from columns, do doer) (err error) {
+	done, err := l.work.reject(ctx, &l.o.reject, &l.o.PlaceFlags, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { err = done(err) }()
 	db, err := l.db.OpenSink(ctx, l.o.makes())
 	if err != nil {
 		return err

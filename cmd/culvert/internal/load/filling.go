@@ -53,7 +53,7 @@ func (f *filling) finish(stats load.Stats, err error) error {
 	if err == nil {
 		reportLoaders(f.w, f.o.Jobs, []load.Stats{stats})
 		reportConversions(f.w, []load.Stats{stats})
-		return f.reportRejects([]load.Stats{stats}, nil)
+		return f.reportRejects(&f.o.reject, []load.Stats{stats}, nil)
 	}
 	return err
 }
@@ -70,7 +70,7 @@ func (f *filling) directory(
 		wanted = tablesOf(from.Manifest, f.plan.Create)
 	}
 	reportTables(f.a, f.w, f.r, f.o.Jobs, all, wanted, err)
-	return f.reportRejects(all, f.goesOn(err, all, from.Manifest))
+	return f.reportRejects(&f.o.reject, all, f.goesOn(err, all, from.Manifest))
 }
 
 // tablesOf returns how many tables of an export are loaded if none is named: those without rows only if they are made.

@@ -94,7 +94,6 @@ func New(a *command.App) *cobra.Command {
 	cmd.MarkFlagsMutuallyExclusive("schema-only", "data-only")
 	cmd.MarkFlagsMutuallyExclusive("ledger", "triggers")
 	cmd.MarkFlagsMutuallyExclusive("create", "data-only")
-	cmd.MarkFlagsMutuallyExclusive("reject", "on-conflict")
 	for _, other := range []string{"truncate", "swap", "append", "on-conflict", "ledger", "verify", "reject"} {
 		cmd.MarkFlagsMutuallyExclusive("schema-only", other)
 	}
@@ -254,7 +253,7 @@ func (l *loading) file(ctx context.Context, in *argument.Input, config export.Re
 			"or name the directory: the manifest in it has what it needs"))
 	}
 	return in.Use(config, func(text *export.Reader) (err error) {
-		done, err := l.reject(ctx, false)
+		done, err := l.work.reject(ctx, &l.o.reject, &l.o.PlaceFlags, nil)
 		if err != nil {
 			return err
 		}
@@ -315,7 +314,7 @@ func (l *loading) directory(
 		l.plan.Filling.Ledger = &sink.Ledger{Table: l.o.ledger, Load: identify(from.Manifest)}
 		l.plan.Filling.EachPart = !l.o.create // a table that is made is committed as a whole
 	}
-	done, err := l.reject(ctx, true)
+	done, err := l.work.reject(ctx, &l.o.reject, &l.o.PlaceFlags, withoutExtensions)
 	if err != nil {
 		return err
 	}
@@ -329,11 +328,10 @@ func (l *loading) directory(
 	switch {
 	case err != nil:
 		return err
-	case whole && l.o.reject.given():
-		return command.WithHint(
-			command.Usagef("--reject cannot make a whole database, whose keys and checks come after all rows"),
-			"make it with --schema-only, and load with --data-only", "or name the tables")
 	case whole:
+		if err := l.o.reject.refuseWhole(); err != nil {
+			return err
+		}
 		l.o.isWhole = true
 		return l.explain(at, do.whole(ctx, db, at, from))
 	case len(l.tables) == 0:

@@ -15,7 +15,9 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/load"
+	"culvert/manifest"
 	"culvert/place"
+	"culvert/sink"
 )
 
 // rejectFlags say where rows go that are refused, and to whom they are encrypted.
@@ -61,10 +63,12 @@ type rejecting struct {
 	replaces   bool
 }
 
-// reject has the plan reject rows, if the flags say so. They go to a file, or, if the rows come from the files of an
-// export, to a file in a directory for each of them. The function that it returns takes the error of the load.
-func (l *loading) reject(ctx context.Context, isExport bool) (done func(error) error, err error) {
-	f := &l.o.reject
+// reject has the plan reject rows, if the flags say so. They go to a file, or, if there are names for the files or the
+// tables that rows come from, to a file in a directory for each of them. The function that it returns takes the error of
+// the load.
+func (w *work) reject(
+	ctx context.Context, f *rejectFlags, places *argument.PlaceFlags, names func(part string) string,
+) (done func(error) error, err error) {
 	if !f.given() {
 		return func(err error) error { return err }, nil
 	}
@@ -74,30 +78,45 @@ func (l *loading) reject(ctx context.Context, isExport bool) (done func(error) e
 		return nil, command.Usagef("--max-rejects is negative")
 	case f.plain && f.to.Named():
 		return nil, command.Usagef("--no-encrypt cannot be combined with recipients")
-	case l.o.schemaOnly:
-		return nil, command.Usagef("--schema-only loads no rows, so none can be rejected")
+	case w.plan.SchemaOnly:
+		return nil, command.Usagef("--schema-only moves no rows, so none can be rejected")
+	case w.plan.Filling.Conflict != sink.Fail:
+		return nil, command.WithHint(command.Usagef("--on-conflict adds rows together at the end, when none can be "+
+			"rejected by itself"),
+			"leave --on-conflict out, and add --append: then rows whose key exists are rejected too",
+			"or fill a table of its own with --reject, and move its rows by INSERT ... ON CONFLICT")
 	case !f.plain:
-		if r.recipients, err = f.to.Read(ctx, l.a, nil); err != nil {
+		if r.recipients, err = f.to.Read(ctx, w.a, nil); err != nil {
 			return nil, err
 		}
 	}
-	if isExport {
-		err = r.intoDirectory(ctx, l)
+	if names != nil {
+		err = r.intoDirectory(ctx, w, places, names)
 	} else {
-		err = r.intoFile(ctx, l)
+		err = r.intoFile(ctx, w, places)
 	}
 	if err != nil {
 		return nil, err
 	}
-	l.plan.Rejects = &load.Rejects{Most: f.most, Create: r.create, Remove: r.remove}
+	w.plan.Rejects = &load.Rejects{Most: f.most, Create: r.create, Remove: r.remove}
 	if f.most == 0 {
-		l.plan.Rejects.Most = -1
+		w.plan.Rejects.Most = -1
 	}
 	return r.at.Close, nil
 }
 
+// refuseWhole refuses to reject rows of a whole database.
+func (f *rejectFlags) refuseWhole() error {
+	if !f.given() {
+		return nil
+	}
+	return command.WithHint(
+		command.Usagef("--reject cannot make a whole database, whose keys and checks come after all rows"),
+		"make it with --schema-only, and then fill its tables without --create", "or name the tables")
+}
+
 // intoFile has the rows go to a file.
-func (r *rejecting) intoFile(ctx context.Context, l *loading) (err error) {
+func (r *rejecting) intoFile(ctx context.Context, w *work, places *argument.PlaceFlags) (err error) {
 	output := string(r.flags.output)
 	name := output
 	if argument.IsURL(output) {
@@ -112,7 +131,7 @@ func (r *rejecting) intoFile(ctx context.Context, l *loading) (err error) {
 		return command.WithHint(command.Usagef("the rows in %q would be encrypted, which its name does not say", name),
 			"name it so: --reject "+command.ForShell(name)+".age", "or do not encrypt them: --no-encrypt")
 	}
-	if _, r.at, err = argument.Locate(ctx, l.a, output, &l.o.PlaceFlags); err != nil {
+	if _, r.at, err = argument.Locate(ctx, w.a, output, places); err != nil {
 		return err
 	}
 	r.to, r.name = r.at.Place, func(string) string { return r.at.Name }
@@ -120,14 +139,16 @@ func (r *rejecting) intoFile(ctx context.Context, l *loading) (err error) {
 }
 
 // intoDirectory has the rows go to files of a directory. With a ledger, these have its name of the load.
-func (r *rejecting) intoDirectory(ctx context.Context, l *loading) (err error) {
+func (r *rejecting) intoDirectory(
+	ctx context.Context, w *work, places *argument.PlaceFlags, names func(part string) string,
+) (err error) {
 	output := string(r.flags.output)
 	if !argument.IsURL(output) && !argument.IsDirectory(output) {
-		err := command.Usagef("--reject %s is no directory: each file of an export has a file of its own for the rows "+
-			"that are refused", output)
+		err := command.Usagef("--reject %s is no directory: each file of an export, and each of several tables, has a "+
+			"file of its own for the rows that are refused", output)
 		return command.WithHint(err, command.HintToMake(output))
 	}
-	if _, r.at, err = argument.Locate(ctx, l.a, output, &l.o.PlaceFlags); err != nil {
+	if _, r.at, err = argument.Locate(ctx, w.a, output, places); err != nil {
 		return err
 	}
 	if r.to, err = r.at.Directory(); err != nil {
@@ -137,19 +158,19 @@ func (r *rejecting) intoDirectory(ctx context.Context, l *loading) (err error) {
 	if !r.flags.plain {
 		extension += ".age"
 	}
-	if ledger := l.plan.Filling.Ledger; ledger != nil {
+	if ledger := w.plan.Filling.Ledger; ledger != nil {
 		const enough = 8 // hexadecimal digits, of which the load has more
 		r.replaces = true
 		extension = "-" + ledger.Load[:enough] + extension
 	}
-	r.name = func(part string) string { return withoutExtensions(part) + extension }
+	r.name = func(part string) string { return names(part) + extension }
 	return nil
 }
 
 // withoutExtensions returns the name of a file of an export without what its format, compression and encryption have
 // added. Those of all files of an export are the same, so names stay different, also if tables have dots in theirs.
 func withoutExtensions(part string) string {
-	for _, extensions := range [][]string{{".age"}, {".zst", ".gz"}, {".csv", ".jsonl"}} {
+	for _, extensions := range [][]string{{".age"}, {".zst", ".gz"}, {".csv", ".jsonl", ".parquet", ".arrow", ".arrows"}} {
 		for _, extension := range extensions {
 			if rest, found := strings.CutSuffix(part, extension); found {
 				part = rest
@@ -158,6 +179,33 @@ func withoutExtensions(part string) string {
 		}
 	}
 	return part
+}
+
+// rejectOf has the plan reject rows of tables.
+func (c *copying) rejectOf(ctx context.Context, tables []load.Names) (done func(error) error, err error) {
+	if c.schema != nil {
+		if err := c.o.reject.refuseWhole(); err != nil {
+			return nil, err
+		}
+	}
+	var names func(string) string
+	if c.o.all || len(tables) > 1 {
+		names = tableFiles(tables)
+	}
+	return c.work.reject(ctx, &c.o.reject, &c.o.places, names)
+}
+
+// tableFiles returns the name of the file for the rejected rows of each table that is copied, without its extension.
+func tableFiles(tables []load.Names) func(table string) string {
+	from := make([]string, len(tables))
+	for i, t := range tables {
+		from[i] = t.From
+	}
+	names := map[string]string{}
+	for i, file := range manifest.FileNames(from, "") {
+		names[from[i]] = file
+	}
+	return func(table string) string { return names[table] }
 }
 
 func (r *rejecting) create(ctx context.Context, part string) (place.File, error) {
@@ -204,7 +252,7 @@ func (f *sealed) Discard() error {
 }
 
 // reportRejects says how many rows are rejected. That is an error of its own, which it reports, if there is no other.
-func (f *filling) reportRejects(all []load.Stats, err error) error {
+func (w *work) reportRejects(f *rejectFlags, all []load.Stats, err error) error {
 	rows := int64(0)
 	for _, stats := range all {
 		rows += stats.Rejected
@@ -212,13 +260,13 @@ func (f *filling) reportRejects(all []load.Stats, err error) error {
 	if rows == 0 {
 		return err
 	}
-	refused := fmt.Errorf("%s refused, in %s", ui.Several(rows, "row"), ui.Name(string(f.o.reject.output)))
-	if !f.o.reject.given() {
+	refused := fmt.Errorf("%s refused, in %s", ui.Several(rows, "row"), ui.Name(string(f.output)))
+	if !f.given() {
 		refused = fmt.Errorf("%s refused when this load was begun with --reject", ui.Several(rows, "row"))
 	}
-	if !f.w.Flags.JSON {
-		f.a.Console.Warn(refused.Error())
-		f.a.Console.Hint("the others are loaded; to mend and load these too: culvert help rejects")
+	if !w.w.Flags.JSON {
+		w.a.Console.Warn(refused.Error())
+		w.a.Console.Hint("the others are loaded; to mend and load these too: culvert help rejects")
 	}
 	if err == nil {
 		err = command.Incomplete(refused)

@@ -242,10 +242,6 @@ func (l *loading) explain(at *argument.Location, err error) error {
 	case errors.Is(err, export.ErrDamaged):
 		explained = command.About(l.from, err)
 	}
-	if command.Is[*load.RejectsError](err) {
-		return command.WithHint(l.db.Explain(explained),
-			"nothing of the table is committed; let more rows be refused: --max-rejects N")
-	}
 	explained = l.o.withHints(l.db.Explain(explained))
 	if errors.Is(err, sink.ErrLocked) && l.o.swap && l.o.ledger == "" {
 		explained = command.WithHint(explained, append(command.HintsOf(explained),
@@ -261,6 +257,9 @@ var conflicts = []string{
 
 // withHints adds what to try.
 func (f *tableFlags) withHints(err error) error {
+	if command.Is[*load.RejectsError](err) {
+		return command.WithHint(err, "nothing of the table is committed; let more rows be refused: --max-rejects N")
+	}
 	var hints []string
 	unknown, isUnknown := errors.AsType[*source.UnknownError](err)
 	referenced, isReferenced := errors.AsType[*sink.ReferencedError](err)
