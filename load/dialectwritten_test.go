@@ -81,7 +81,8 @@ func TestDialectWritten(t *testing.T) {
 			if err := os.WriteFile(file, text, 0o644); err != nil { //nolint:gosec // a server reads it
 				t.Fatal(err)
 			}
-			for at := filepath.Dir(file); at != filepath.Dir(os.TempDir()) && at != os.TempDir(); at = filepath.Dir(at) {
+			top := os.TempDir()
+			for at := filepath.Dir(file); at != filepath.Dir(top) && at != top; at = filepath.Dir(at) {
 				if err := os.Chmod(at, 0o755); err != nil { //nolint:gosec // the same
 					t.Fatal(err)
 				}

@@ -29,7 +29,8 @@ const rawGoods = `INSERT INTO raw VALUES (1, 'a', 15, 7), (1, 'again', 1, 1), (2
 var (
 	rawTaken   = []string{"1,a,15,7\n", "2,\"two, parts\",2,\n", "3,\"\",,99\n", "4,d,3,0\n"}
 	rawRefused = []string{
-		"1,again,1,1\n", "5,b,0,1\n", "6,f,1,100\n", "7,too long for twenty characters,1,1\n", "-8,x,1,1\n", "2,c,9,9\n",
+		"1,again,1,1\n", "5,b,0,1\n", "6,f,1,100\n", "7,too long for twenty characters,1,1\n", "-8,x,1,1\n",
+		"2,c,9,9\n",
 	}
 	rawNumbers = []int{2, 4, 6, 7, 8, 10}
 )

@@ -55,11 +55,27 @@ func create(dir *os.Root, err error, path string, permissions fs.FileMode) (*Wri
 	return w, nil
 }
 
-// partName adds to a name without making it longer than file systems allow.
+const (
+	longest = 200 // bytes of a name in that of its part, so that this is not longer than file systems allow
+	unique  = 8   // characters that are random
+)
+
+// partName adds to a name.
 func partName(name string) string {
-	const longest = 200
 	name = strings.ToValidUTF8(name[:min(len(name), longest)], "")
-	return name + "." + strings.ToLower(rand.Text()[:8]) + ".part"
+	return name + "." + strings.ToLower(rand.Text()[:unique]) + ".part"
+}
+
+// WholeName returns the name that a file under construction was to get, if a name is that of one, and not too long to
+// tell.
+func WholeName(part string) (name string, is bool) {
+	rest, is := strings.CutSuffix(part, ".part")
+	end := len(rest) - unique - 1
+	if !is || end < 1 || end >= longest || rest[end] != '.' {
+		return "", false
+	}
+	random := strings.Trim(rest[end+1:], "abcdefghijklmnopqrstuvwxyz234567")
+	return rest[:end], random == ""
 }
 
 // Write implements [io.Writer]. The system writes to the disk while the file grows. The first error is also that of

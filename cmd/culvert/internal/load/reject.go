@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
+	"sync"
 
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"culvert/agefile"
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/ui"
@@ -61,18 +60,21 @@ type rejecting struct {
 	to         place.Place
 	name       func(part string) string
 	replaces   bool
+
+	mu   sync.Mutex
+	left map[string]map[string][]string // by directory and name: see [rejecting.sweep]
 }
 
 // reject has the plan reject rows, if the flags say so. They go to a file, or, if there are names for the files or the
-// tables that rows come from, to a file in a directory for each of them. The function that it returns takes the error of
-// the load.
+// tables that rows come from, to a file in a directory for each of them. The function that it returns takes the error
+// of the load.
 func (w *work) reject(
 	ctx context.Context, f *rejectFlags, places *argument.PlaceFlags, names func(part string) string,
 ) (done func(error) error, err error) {
 	if !f.given() {
 		return func(err error) error { return err }, nil
 	}
-	r := &rejecting{flags: f}
+	r := &rejecting{flags: f, left: map[string]map[string][]string{}}
 	switch {
 	case f.most < 0:
 		return nil, command.Usagef("--max-rejects is negative")
@@ -170,7 +172,8 @@ func (r *rejecting) intoDirectory(
 // withoutExtensions returns the name of a file of an export without what its format, compression and encryption have
 // added. Those of all files of an export are the same, so names stay different, also if tables have dots in theirs.
 func withoutExtensions(part string) string {
-	for _, extensions := range [][]string{{".age"}, {".zst", ".gz"}, {".csv", ".jsonl", ".parquet", ".arrow", ".arrows"}} {
+	formats := []string{".csv", ".jsonl", ".parquet", ".arrow", ".arrows"}
+	for _, extensions := range [][]string{{".age"}, {".zst", ".gz"}, formats} {
 		for _, extension := range extensions {
 			if rest, found := strings.CutSuffix(part, extension); found {
 				part = rest
@@ -206,49 +209,6 @@ func tableFiles(tables []load.Names) func(table string) string {
 		names[from[i]] = file
 	}
 	return func(table string) string { return names[table] }
-}
-
-func (r *rejecting) create(ctx context.Context, part string) (place.File, error) {
-	create := r.to.Create
-	if r.replaces {
-		create = r.to.Replace
-	}
-	file, err := create(ctx, r.name(part))
-	if err != nil || r.flags.plain {
-		return file, err
-	}
-	w, err := agefile.Config{Workers: 1}.NewWriter(file, r.recipients...)
-	if err != nil {
-		return nil, errors.Join(err, file.Discard())
-	}
-	return &sealed{file, w}, nil
-}
-
-func (r *rejecting) remove(ctx context.Context, part string) error {
-	if err := r.to.Remove(ctx, r.name(part)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// sealed is a file of which what is written is encrypted.
-type sealed struct {
-	place.File
-	w *agefile.Writer
-}
-
-func (f *sealed) Write(p []byte) (int, error) { return f.w.Write(p) }
-
-func (f *sealed) Commit() error {
-	if err := f.w.Close(); err != nil {
-		return err
-	}
-	return f.File.Commit()
-}
-
-func (f *sealed) Discard() error {
-	f.w.Abort() // does nothing after Close
-	return f.File.Discard()
 }
 
 // reportRejects says how many rows are rejected. That is an error of its own, which it reports, if there is no other.
