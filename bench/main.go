@@ -52,6 +52,7 @@ var workloads = []workload{
 	{"mariadb", 6, exports.PrepareMariaDB},
 	{"memory", 6, exports.PrepareMemory},
 	{"load", 6, exports.PrepareLoad},
+	{"foreign", 5, exports.PrepareForeign},
 	{"across", 6, exports.PrepareAcross},
 	{"loadmemory", 3, exports.PrepareLoadMemory},
 	{"todos", 10, exports.PrepareTodos},

@@ -47,10 +47,10 @@ var soakSlices = []slice{
 	{
 		name: "readers", packages: []string{
 			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet",
-			"./format/parquet/parquetread", "./load",
+			"./format/parquet/parquetread", "./format/sniff", "./load",
 		},
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
-			"TestDialectReaders|TestDialectPeers)$",
+			"TestDialectReaders|TestDialectPeers|TestPeers)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
 	{
