@@ -29,6 +29,10 @@ func rejectsIn(tb testing.TB, path string) *load.Rejects {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = to.Close() })
+	return rejectsTo(to)
+}
+
+func rejectsTo(to place.Place) *load.Rejects {
 	return &load.Rejects{
 		Create: func(ctx context.Context, name string) (place.File, error) { return to.Replace(ctx, name) },
 		Remove: func(ctx context.Context, name string) error {
