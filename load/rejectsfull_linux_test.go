@@ -102,18 +102,7 @@ func fullAt(t *testing.T, s side, from string, at int64, texts []string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := s.open()
-	found := csvOf(t, src, "t")
-	closing(t, src)
-	names, err := filepath.Glob(filepath.Join(rejects, "t", "*.csv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, one := range names {
-		_, rows := readRejects(t, one, "id,title\n")
-		found = append(found, rows...)
-	}
-	if slices.Sort(found); !slices.Equal(found, texts) {
+	if found := takenOrRejected(t, s, rejects); !slices.Equal(found, texts) {
 		t.Errorf("operation %d: %d rows are in the table and the files, want %d", at, len(found), len(texts))
 	}
 	return failed

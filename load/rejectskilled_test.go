@@ -201,6 +201,15 @@ func killedAt(t *testing.T, at, from string, s killedSide, event int, texts []st
 	if _, err := loadParts(t.Context(), at, from, rejectsIn(t, rejects)); err != nil {
 		t.Fatalf("event %d: %v", event, err)
 	}
+	if found := takenOrRejected(t, s.side, rejects); !slices.Equal(found, texts) {
+		t.Errorf("event %d: %d rows are in the table and the files, want %d", event, len(found), len(texts))
+	}
+	return killed
+}
+
+// takenOrRejected returns the rows of the table t, and those in the files of its parts, in order.
+func takenOrRejected(t *testing.T, s side, rejects string) []string {
+	t.Helper()
 	src := s.open()
 	found := csvOf(t, src, "t")
 	closing(t, src)
@@ -212,10 +221,8 @@ func killedAt(t *testing.T, at, from string, s killedSide, event int, texts []st
 		_, rows := readRejects(t, one, "id,title\n")
 		found = append(found, rows...)
 	}
-	if slices.Sort(found); !slices.Equal(found, texts) {
-		t.Errorf("event %d: %d rows are in the table and the files, want %d", event, len(found), len(texts))
-	}
-	return killed
+	slices.Sort(found)
+	return found
 }
 
 // dirtyExport exports a table in several parts, some rows of which have the keys of others, and returns all rows. One

@@ -151,7 +151,8 @@ func randomValue(random *rand.Rand, kind int, one peerCase) string {
 	}
 	var words []string
 	for range 1 + random.IntN(6) {
-		words = append(words, pick("a", "word", "and", "others", "é", one.Delimiter, one.Quote, "two\nlines", "5 €", "x,y"))
+		word := pick("a", "word", "and", "others", "é", one.Delimiter, one.Quote, "two\nlines", "5 €", "x,y")
+		words = append(words, word)
 	}
 	return strings.Join(words, " ")
 }

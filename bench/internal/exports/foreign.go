@@ -80,7 +80,8 @@ func (c *loadCase) foreignSQLite(file string) (harness.Benchmark, error) {
 			return c.Run(c.command("sqlite3", database, sqliteTable))
 		},
 		tell: func() (string, error) {
-			const sql = "SELECT count(*), sum(id), sum(length(title)), total(amount), count(nullif(note, '')) FROM orders"
+			const sql = `SELECT count(*), sum(id), sum(length(title)), total(amount), count(nullif(note, ''))
+				FROM orders`
 			out, err := c.command("sqlite3", database, sql).Output()
 			return string(out), err
 		},

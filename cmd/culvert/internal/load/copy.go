@@ -85,6 +85,12 @@ func NewCopy(a *command.App) *cobra.Command {
 			return err
 		})
 	}
+	o.add(cmd)
+	return cmd
+}
+
+// add adds the flags.
+func (o *copyOptions) add(cmd *cobra.Command) {
 	o.from.AddFor(cmd, "SOURCE")
 	o.tableFlags.add(cmd)
 	o.masks.Add(cmd)
@@ -104,7 +110,6 @@ func NewCopy(a *command.App) *cobra.Command {
 	o.WorkFlags.Add(cmd, "j")
 	o.AddEnd(cmd)
 	flags.Lookup("jobs").Usage = jobsUsage
-	return cmd
 }
 
 // copying is one run of the verb copy.
