@@ -3,6 +3,7 @@ package load_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -30,8 +31,7 @@ func TestRejectsDiskFull(t *testing.T) {
 			s := open(t)
 			for at := int64(1); ; at++ {
 				for _, sql := range []string{
-					"DROP TABLE IF EXISTS t", "DROP TABLE IF EXISTS ledger",
-					"CREATE TABLE t (id int PRIMARY KEY, title text)",
+					"DROP TABLE IF EXISTS t", "CREATE TABLE t (id int PRIMARY KEY, title text)",
 				} {
 					if err := s.try(sql); err != nil {
 						t.Fatal(err)
@@ -80,7 +80,7 @@ func fullAt(t *testing.T, s side, from string, at int64, texts []string) bool {
 		}
 		plan := load.Plan{
 			Rejects: rejectsTo(to),
-			Filling: sink.Filling{Ledger: &sink.Ledger{Table: "ledger", Load: "load"}, EachPart: true},
+			Filling: sink.Filling{Ledger: &sink.Ledger{Table: "ledger", Load: fmt.Sprint("load", at)}, EachPart: true},
 		}
 		_, err = plan.Directory(ctx, s.dst, files, map[string]string{"t": ""})
 		return errors.Join(err, to.Close())
