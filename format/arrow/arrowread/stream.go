@@ -25,13 +25,15 @@ type stream struct {
 	rows   int64 // of the messages so far
 	isFile bool
 	held   held
-	err    error // the first one
+	kept   map[int64][]int64 // of the messages that are held, the dictionaries by id: where they begin
+	size   int64             // of these
+	err    error             // the first one
 }
 
 // OpenStream implements [format.Streamed]. A file is read like a stream too, since its messages follow each other. It
 // reads the schema.
 func (Format) OpenStream(r io.Reader) (format.ColumnStream, error) {
-	s := &stream{r: bufio.NewReaderSize(r, usualMetadata)}
+	s := &stream{r: bufio.NewReaderSize(r, usualMetadata), kept: map[int64][]int64{}}
 	s.f = file{src: &s.held, largest: largestNested, zstd: compress.NewFrameDecoder(runtime.GOMAXPROCS(0))}
 	s.f.known.of = map[*node]*dictionary{}
 	if err := s.open(); err != nil {
@@ -125,16 +127,16 @@ func (s *stream) add(b block, m message) error {
 	if err := s.f.add(b, m); err != nil || m.kind != dictionaryHeader {
 		return err
 	}
-	last := len(s.f.dictionaries) - 1
-	if all := s.f.dictionaries; !all[last].delta {
-		for _, old := range all[:last] {
-			if old.id == all[last].id {
-				s.held.drop(old.at)
-			}
+	d := &s.f.dictionaries[len(s.f.dictionaries)-1]
+	if !d.delta {
+		for _, old := range s.kept[d.id] {
+			s.size -= s.held.drop(old)
 		}
+		s.kept[d.id] = s.kept[d.id][:0]
 	}
-	if size := s.held.size(); size > mostOpen {
-		return tooLarge(size)
+	s.kept[d.id] = append(s.kept[d.id], d.at)
+	if s.size += int64(d.metadata) + d.body; s.size > mostOpen {
+		return tooLarge(s.size)
 	}
 	return nil
 }
@@ -228,19 +230,13 @@ func (h *held) add(at int64, data []byte) {
 	h.pieces[at] = data
 }
 
-func (h *held) drop(at int64) {
+// drop drops a message, and returns its size.
+func (h *held) drop(at int64) (size int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	size = int64(len(h.pieces[at]))
 	delete(h.pieces, at)
-}
-
-func (h *held) size() (n int64) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, data := range h.pieces {
-		n += int64(len(data))
-	}
-	return n
+	return size
 }
 
 // ReadAt reads from one message.
