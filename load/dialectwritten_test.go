@@ -56,8 +56,14 @@ var writtenFor = map[string]struct {
 // sqlite3 by .import, and PostgreSQL by \copy. sqlite3 has no NULL in such a file.
 func TestDialectWritten(t *testing.T) {
 	values := [][]string{ // "NULL" is NULL
-		{"a;b,c", "1"}, {"", "NULL"}, {`C:\new "x"`, ""}, {"two\nlines\ttab", `\N`}, {"é\r\n", " x "}, {"'", `\`},
-		{"NULL", "null"}, {`\.`, "\x1a"},
+		{"a;b,c", "1"},
+		{"", "NULL"},
+		{`C:\new "x"`, ""},
+		{"two\nlines\ttab", `\N`},
+		{"é\r\n", " x "},
+		{"'", `\`},
+		{"NULL", "null"},
+		{`\.`, "\x1a"},
 	}
 	for name, test := range writtenFor {
 		t.Run(name, func(t *testing.T) {

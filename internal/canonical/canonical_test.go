@@ -416,16 +416,16 @@ func BenchmarkLine(b *testing.B) {
 	// Of 160 bytes, as many tables have.
 	sale := func(document, created, jsonType string) (string, []source.Column) {
 		return `93749,396105,"paper market, river ""bridge"" 25823d0a4ec3d2055c39a81f837a6576",82203.82,` +
-				`2023-09-21 11:30:41.749` + created + `,0,` + document + `,window stone`, []source.Column{
-				{Name: "id", Type: "bigint", Logical: typeOf(b, "int64")},
-				{Name: "customer", Type: "int", Logical: typeOf(b, "int32")},
-				{Name: "title", Type: "text", Logical: typeOf(b, "string")},
-				{Name: "amount", Logical: typeOf(b, "decimal(12,2)")},
-				{Name: "created", Logical: typeOf(b, "instant(3)")},
-				{Name: "done", Type: "tinyint", Logical: typeOf(b, "int16")},
-				{Name: "attributes", Type: jsonType, Logical: object},
-				{Name: "note", Type: "text", Logical: typeOf(b, "string")},
-			}
+			`2023-09-21 11:30:41.749` + created + `,0,` + document + `,window stone`, []source.Column{
+			{Name: "id", Type: "bigint", Logical: typeOf(b, "int64")},
+			{Name: "customer", Type: "int", Logical: typeOf(b, "int32")},
+			{Name: "title", Type: "text", Logical: typeOf(b, "string")},
+			{Name: "amount", Logical: typeOf(b, "decimal(12,2)")},
+			{Name: "created", Logical: typeOf(b, "instant(3)")},
+			{Name: "done", Type: "tinyint", Logical: typeOf(b, "int16")},
+			{Name: "attributes", Type: jsonType, Logical: object},
+			{Name: "note", Type: "text", Logical: typeOf(b, "string")},
+		}
 	}
 	const spaced = `"{""n"": 924, ""tag"": ""copper""}"`
 	const compact = `"{""n"":924,""tag"":""copper""}"`

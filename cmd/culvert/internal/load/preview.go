@@ -32,7 +32,8 @@ func (p *preview) text(
 func (p *preview) columns(
 	ctx context.Context, db sink.Sink, in *argument.Input, from columns,
 ) error {
-	plan, err := sink.Plan{}, error(nil)
+	var plan sink.Plan
+	var err error
 	if from.stream != nil {
 		plan, err = p.plan.PreviewStream(ctx, db, from.stream, in.Name, p.tables[0].to)
 	} else {

@@ -67,43 +67,43 @@ type rejecting struct {
 // reject has the plan reject rows, if the flags say so. They go to a file, or, if there are names for the files or the
 // tables that rows come from, to a file in a directory for each of them. The function that it returns takes the error
 // of the load.
-func (w *work) reject(
+func (r *work) reject(
 	ctx context.Context, f *rejectFlags, places *argument.PlaceFlags, names func(part string) string,
 ) (done func(error) error, err error) {
 	if !f.given() {
 		return func(err error) error { return err }, nil
 	}
-	r := &rejecting{flags: f, left: map[string]map[string][]string{}}
+	rejects := &rejecting{flags: f, left: map[string]map[string][]string{}}
 	switch {
 	case f.most < 0:
 		return nil, command.Usagef("--max-rejects is negative")
 	case f.plain && f.to.Named():
 		return nil, command.Usagef("--no-encrypt cannot be combined with recipients")
-	case w.plan.SchemaOnly:
+	case r.plan.SchemaOnly:
 		return nil, command.Usagef("--schema-only moves no rows, so none can be rejected")
-	case w.plan.Filling.Conflict != sink.Fail:
+	case r.plan.Filling.Conflict != sink.Fail:
 		return nil, command.WithHint(command.Usagef("--on-conflict adds rows together at the end, when none can be "+
 			"rejected by itself"),
 			"leave --on-conflict out, and add --append: then rows whose key exists are rejected too",
 			"or fill a table of its own with --reject, and move its rows by INSERT ... ON CONFLICT")
 	case !f.plain:
-		if r.recipients, err = f.to.Read(ctx, w.a, nil); err != nil {
+		if rejects.recipients, err = f.to.Read(ctx, r.a, nil); err != nil {
 			return nil, err
 		}
 	}
 	if names != nil {
-		err = r.intoDirectory(ctx, w, places, names)
+		err = rejects.intoDirectory(ctx, r, places, names)
 	} else {
-		err = r.intoFile(ctx, w, places)
+		err = rejects.intoFile(ctx, r, places)
 	}
 	if err != nil {
 		return nil, err
 	}
-	w.plan.Rejects = &load.Rejects{Most: f.most, Create: r.create, Remove: r.remove}
+	r.plan.Rejects = &load.Rejects{Most: f.most, Create: rejects.create, Remove: rejects.remove}
 	if f.most == 0 {
-		w.plan.Rejects.Most = -1
+		r.plan.Rejects.Most = -1
 	}
-	return r.at.Close, nil
+	return rejects.at.Close, nil
 }
 
 // refuseWhole refuses to reject rows of a whole database.
@@ -211,7 +211,7 @@ func tableFiles(tables []load.Names) func(table string) string {
 }
 
 // reportRejects says how many rows are rejected. That is an error of its own, which it reports, if there is no other.
-func (w *work) reportRejects(f *rejectFlags, all []load.Stats, err error) error {
+func (r *work) reportRejects(f *rejectFlags, all []load.Stats, err error) error {
 	rows := int64(0)
 	for _, stats := range all {
 		rows += stats.Rejected
@@ -223,9 +223,9 @@ func (w *work) reportRejects(f *rejectFlags, all []load.Stats, err error) error 
 	if !f.given() {
 		refused = fmt.Errorf("%s refused when this load was begun with --reject", ui.Several(rows, "row"))
 	}
-	if !w.w.Flags.JSON {
-		w.a.Console.Warn(refused.Error())
-		w.a.Console.Hint("the others are loaded; to mend and load these too: culvert help rejects")
+	if !r.w.Flags.JSON {
+		r.a.Console.Warn(refused.Error())
+		r.a.Console.Hint("the others are loaded; to mend and load these too: culvert help rejects")
 	}
 	if err == nil {
 		err = command.Incomplete(refused)

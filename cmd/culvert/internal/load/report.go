@@ -277,12 +277,7 @@ func (f *tableFlags) withHints(err error) error {
 	case errors.Is(err, sink.ErrGone):
 		hints = []string{"remove what is left of them, and load all rows again: --truncate"}
 	case isReferenced:
-		hints = append(hints, "load the tables that refer to it too, and nothing more is needed: "+
-			"all are replaced in one transaction")
-		for _, drop := range referenced.Drop {
-			hints = append(hints, "or remove the foreign key, and add it again after the load: "+drop)
-		}
-		hints = append(hints, "or remove the rows of all these tables yourself, and load without --truncate or --swap")
+		hints = hintsOfReferenced(referenced)
 	case command.Is[*load.SameTargetError](err):
 		hints = []string{otherName}
 	case command.Is[*load.ConversionError](err):
@@ -334,6 +329,16 @@ func (f *tableFlags) withHints(err error) error {
 		return err
 	}
 	return command.WithHint(err, append(command.HintsOf(err), hints...)...)
+}
+
+// hintsOfReferenced returns what to try if tables that stay refer to one that is replaced.
+func hintsOfReferenced(err *sink.ReferencedError) []string {
+	hints := []string{"load the tables that refer to it too, and nothing more is needed: " +
+		"all are replaced in one transaction"}
+	for _, drop := range err.Drop {
+		hints = append(hints, "or remove the foreign key, and add it again after the load: "+drop)
+	}
+	return append(hints, "or remove the rows of all these tables yourself, and load without --truncate or --swap")
 }
 
 // hintsOfUnknown returns what to try if something is not there.
