@@ -43,8 +43,9 @@ var rules = [][2]string{
 
 // Parser reads rules.
 type Parser struct {
-	// Charset returns what appends a text in an encoding to dst as UTF-8, for the rule charset, such as the function
-	// Decoder of package format/charset. It may be nil: so only who wants them has the tables of encodings.
+	// Charset returns, for the rule charset, a function that appends a text in an encoding to dst as UTF-8. Decoder of
+	// package format/charset is such a Charset. If it is nil, the rule is refused: so only programs that want the
+	// tables of encodings have them.
 	Charset func(encoding string) (func(dst, text []byte) ([]byte, error), error)
 }
 

@@ -19,7 +19,7 @@
 //
 // A pattern is that of package internal/namepattern: column, table.column or schema.table.column, with * and others.
 // All rules that match a column are applied, in their order, so an empty text can become NULL, and NULL a value. NULL
-// stays NULL under all rules but default. Binary data is left alone by all but charset.
+// stays NULL under all rules but default. Only charset changes binary data.
 //
 // A [Converter] has the rules for the columns of one table, and converts the batches of a [source.Source], or those
 // that were decoded from a file:

@@ -42,9 +42,9 @@ type ColumnStream interface {
 	// Columns describes the columns as those of a [ColumnFile].
 	Columns() []source.Column
 
-	// Next returns the next group of rows, and how many rows are before it. The fields are those of
-	// [ColumnFile.Rows], and the same in each call. Different Rows may be read at once. The error is [io.EOF] after the
-	// last group, if the stream is whole.
+	// Next returns the next group of rows, and how many rows are before it. The fields are as in [ColumnFile.Rows], and
+	// the same in each call. Different Rows may be read at once. After the last group of a complete stream, the error
+	// is [io.EOF].
 	Next(fields []Field) (rows source.Rows, before int64, err error)
 }
 

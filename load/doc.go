@@ -1,5 +1,5 @@
-// Package load fills tables of a database from files: those that package export wrote, and CSV and JSON Lines of other
-// programs. It is the other end of package export.
+// Package load fills tables of a database from files: those that package export wrote, and CSV, JSON Lines, Parquet and
+// Arrow of other programs. It is the other end of package export.
 //
 //	backup, err := export.OpenDirectory(place, identity)
 //	…
@@ -7,7 +7,7 @@
 //	stats, err := plan.Directory(ctx, db, backup, nil)
 //
 // [Plan.Directory] loads tables of an export, [Plan.Text] the text of any file, [Plan.File] a file of columns,
-// [Plan.Stream] one that is read once, and [Plan.Copy] a table of another database, with nothing on any disk. The
+// [Plan.Stream] a stream of columns, and [Plan.Copy] a table of another database, with nothing on any disk. The
 // database is a [sink.Sink]. With [Plan.Create], the tables of an export are made by their definitions in the manifest.
 // [Plan.Preview], [Plan.PreviewText], [Plan.PreviewFile], [Plan.PreviewStream] and [Plan.PreviewCopy] say what would be
 // done.

@@ -21,14 +21,14 @@ const DefaultRejects = 1000
 // fewer values than the file has columns. Each goes to a file, and the load goes on.
 //
 // A file that is loaded, each file of an export, and each table that is copied has a file of its own for the rows that
-// are rejected of it. It is committed before the rows that are taken are, and removed if these turn out not to be
-// committed. So, whenever a load with a ledger ends and is run again, each row is in the table or in the file of its
+// are rejected of it. It is committed before the rows that are taken, and removed if these are not committed after all.
+// So, whenever a load with a ledger ends and is run again, each row is in the table or in the file of its
 // part, and in one of them only.
 //
 // The file is CSV. Its first columns are rejected_row, the number of the row in the file; rejected_column, which may be
 // empty; and rejected_reason. Then come the columns of the file, and each row as it was there, byte for byte, so that
 // the file can be loaded as CSV once the rows are mended. Rows of JSON Lines are in one column with the name json.
-// Those of Parquet, Arrow and tables are written as [format.CSV], masked, and before they are converted.
+// Rows of Parquet, Arrow and tables are written as [format.CSV], after they are masked and before they are converted.
 type Rejects struct {
 	// Most is the most rows that are rejected of all files together, before the load ends with a [*RejectsError]. Zero
 	// is [DefaultRejects], and a negative number none.

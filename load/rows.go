@@ -7,8 +7,8 @@ import (
 	"culvert/source"
 )
 
-// rows are those of a block as they were read, of which some may be refused: texts, or values. Values keep their kinds,
-// which a text does not have: in SQLite, a number and a text of digits may be in one column.
+// rows are the rows of a block as they were read, as texts or as values, since some of them may be refused. Values keep
+// their kinds, which a text does not have: in SQLite, a number and a text of digits may be in one column.
 type rows struct {
 	texts  [][]byte
 	values *source.Batch // in place of texts, or nil
@@ -58,7 +58,7 @@ func appendRows(dst, src *source.Batch, first, end int) {
 	}
 }
 
-// with returns the rows and a copy of another one, as which all are: texts or values.
+// with returns the rows and a copy of another row. All are texts, or all are values.
 func (r rows) with(from rows, at int) rows {
 	if from.values == nil {
 		text := bytes.Clone(from.texts[at])

@@ -143,8 +143,8 @@ func (m *Masker) Mask(dst, src *source.Batch) error {
 	return nil
 }
 
-// Finish has programs prove that they are alive, and have answered no more than they were asked. It is to be called
-// when all rows are masked, and before they are used. The error is a [*ValueError] without a row.
+// Finish makes programs prove that they are alive, and have answered no more than they were asked. Call it when all
+// rows are masked, and before they are used. The error is a [*ValueError] without a row.
 func (m *Masker) Finish() error {
 	if m == nil {
 		return nil

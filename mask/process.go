@@ -90,7 +90,7 @@ func (p *Programs) check(name string) error {
 }
 
 // End asks all processes for an empty answer, ends their input, and waits for them. It is an error if one has died
-// before, writes something else, ends with another exit code than 0, or does not end within ten seconds. Values that
+// already, writes something else, ends with another exit code than 0, or does not end within ten seconds. Values that
 // are masked later start new processes.
 func (p *Programs) End() error {
 	if p == nil {
@@ -260,9 +260,9 @@ func (r *process) wait() error {
 	return r.cmd.Wait()
 }
 
-// check asks for an empty answer, if the program runs: so it is alive, and has written no more than it was asked. An
-// error of it that was reported of other rows may be about these: a program that writes a line too many has answered
-// each question after it with the answer of the one before.
+// check asks for an empty answer, if the program runs. So it is known to be alive, and to have written no more than it
+// was asked. An error that was reported for other rows may be about these: after a line too many, each question gets
+// the answer of the one before.
 func (p *program) check() error {
 	p.mu.Lock()
 	runs, err := p.run != nil, p.err

@@ -41,8 +41,8 @@ type Restoration interface {
 	// Finish, run only those that have failed.
 	Finish(ctx context.Context, n int) error
 
-	// Abandon forgets the load, if this Restore has begun it and no rows are recorded: when tables could not be filled,
-	// such as because they exist. Where statements before the rows make the tables, it leaves all as it is.
+	// Abandon forgets the load, if this Restore has begun it and no rows are recorded. It is called if tables could not
+	// be filled, for example since they exist. If statements before the rows make the tables, it changes nothing.
 	Abandon(ctx context.Context) error
 
 	// Close lets other loads make the database, or go on. It must be called, also after Finish.

@@ -2,19 +2,20 @@ package source
 
 import "context"
 
-// Tracer is implemented by sources that know from which columns the values of a view are.
+// Tracer is implemented by sources that know which columns a view shows unchanged.
 type Tracer interface {
-	// Origins returns the columns that the columns of a view are, as they are, by their names: each column of a view
-	// or a table that the view reads, then the one that this is, and so on. A column that is computed, or of several
-	// columns, has none. No rows may be open. The error is an [*UnknownError] if there is no such view.
+	// Origins returns, by the name of a column of the view, the columns that it shows unchanged. The first one is a
+	// column of a table or a view that the view reads. If it is one of a view, the column that this view shows follows,
+	// and so on. A column that is computed, or made of several columns, has no origins. No rows may be open. The error
+	// is an [*UnknownError] if there is no such view.
 	Origins(ctx context.Context, view string) (map[string][]Origin, error)
 }
 
-// Origin is a column that a column of a view is, as it is.
+// Origin is a column that a column of a view shows unchanged.
 type Origin struct {
 	ColumnName
 
-	IsView bool // it is a column of another view, of which the next Origin is the origin, if there is one
+	IsView bool // whether it is a column of another view; the next Origin, if any, is what that view shows
 }
 
 // Origins returns the origins of the columns of a view, or nil if the source is not a [Tracer].

@@ -33,7 +33,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 // ErrOtherJob means that a job of this name has other settings, or another snapshot than Held.
 var ErrOtherJob = errors.New("workers: a job of this name has other settings, tables or limits")
 
-// OtherJobError wraps [ErrOtherJob], and has what the job of this name is.
+// OtherJobError wraps [ErrOtherJob], and has the settings and the tables of the job that has this name.
 type OtherJobError struct {
 	Settings json.RawMessage
 	Tables   []string

@@ -47,8 +47,9 @@ func NewReader(r io.Reader, encoding string) (io.Reader, error) {
 	return newReader(r, d), nil
 }
 
-// Decoder returns what appends a whole text in an encoding to dst as UTF-8, and may be called concurrently. Names are
-// those of NewReader, but text that is said to be UTF-8 must be. An error says what is no character.
+// Decoder returns a function that appends a whole text in an encoding to dst as UTF-8, and may be called concurrently.
+// Names are those of NewReader, but text in the encoding UTF-8 must be valid. It returns an error if some bytes are
+// no character.
 func Decoder(encoding string) (func(dst, text []byte) ([]byte, error), error) {
 	if isUTF8(encoding) {
 		return func(dst, text []byte) ([]byte, error) {

@@ -26,7 +26,7 @@
 //	list(T)          LIST of what T becomes, of which each may be NULL
 //	all others       BYTE_ARRAY, STRING: the text that the database prints
 //
-// The others are texts and enums; intervals; types of which nothing is known, and lists of such; and decimals without
+// The others are texts and enums; intervals; types of which nothing is known, and their lists; and decimals without
 // bounds, or of more than 38 digits, which few readers have. A column that is NOT NULL in the database is required. All
 // others are optional, and NULL stays NULL.
 //

@@ -6,9 +6,9 @@ import (
 	"culvert/source"
 )
 
-// Most values are canonical as they are printed. What tells so here takes much less than the canonical text.
+// Most values are canonical as they are printed. To find that out takes much less time than to make the canonical text.
 
-// lookOf returns what sees quickly whether a field of a column may differ, if something does.
+// lookOf returns a function that finds out quickly whether a field of a column may differ, or nil if there is none.
 func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 	l, isMySQL := c.Logical, printed.Family() == source.MySQL
 	switch {
@@ -35,8 +35,8 @@ func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 	return nil
 }
 
-// quickOf returns what appends the canonical text of most fields of a column of which all differ: the timestamps of
-// MySQL, which are in UTC, and do not say so.
+// quickOf returns a function that appends the canonical text of a field, for a column all of whose fields differ from
+// it: a TIMESTAMP of MySQL is in UTC, and does not say so. The function returns false for rare fields.
 func quickOf(c source.Column, printed source.Dialect) func(dst, field []byte) ([]byte, bool) {
 	if printed.Family() == source.MySQL && c.Logical.Class == source.InstantClass {
 		return appendMoment
@@ -124,8 +124,8 @@ func withoutZeros(text []byte) (canonical []byte, ok bool) {
 	return canonical, isDecimal(canonical, noScale)
 }
 
-// isDecimal reports whether a text is a decimal number in canonical form, with so many digits after its point. It does
-// not look far at one that begins with -0.
+// isDecimal reports whether a text is a decimal number in canonical form, with scale digits after its point. It reports
+// false for all numbers that begin with -0.
 func isDecimal(text []byte, scale int) bool {
 	rest := bytes.TrimPrefix(text, []byte{'-'})
 	whole := digits(rest)

@@ -14,9 +14,9 @@ import (
 // summedRows is how many rows are added up at a time.
 const summedRows = 400_000
 
-// sums compares the checksums of rows alone, on lines of the table as CSV, with an export, which always has both: that
-// of the text, and that of the canonical values. The latter costs most with MariaDB, where JSON is text and a TIMESTAMP
-// has no zone.
+// sums compares the checksums of rows alone, on lines of the table as CSV, with an export. An export always has both
+// checksums: of the text, and of the canonical values. The second one costs most with MariaDB, where JSON is text and a
+// TIMESTAMP has no zone.
 func (e *exporter) sums(size int64) (harness.Benchmark, error) {
 	file := filepath.Join(e.Dir, "summed")
 	export := e.Piped("", e.command(e.culvert, "export", "postgres:", "orders", "-r", e.recipient, "-o", file))

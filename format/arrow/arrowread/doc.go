@@ -16,7 +16,7 @@
 //
 // Package load takes it to fill tables. Only the columns that are asked for are fetched. A stream has no index, so its
 // record batches are looked up when it is opened, from its beginning to its end; only their metadata is fetched then.
-// [Format.OpenStream] reads one from a pipe instead, a record batch in memory for each goroutine.
+// [Format.OpenStream] reads a stream from a pipe instead, with one record batch in memory for each goroutine.
 //
 // # Types
 //

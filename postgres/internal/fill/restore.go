@@ -135,8 +135,8 @@ func (db *DB) keepOthersOut(ctx context.Context, f sink.Filling) error {
 	return nil
 }
 
-// openGuard begins a transaction on another connection, while there is one on that of the rows. A pooler may have no
-// other connection to the server: then the guard would keep the rows waiting to the end, and there is none.
+// openGuard begins a transaction on another connection, while the connection of the rows has one too. A pooler may have
+// no other connection to the server. Then a guard would keep the rows waiting to the end, so there is none.
 func (db *DB) openGuard(ctx context.Context, f sink.Filling) (*session, error) {
 	if err := db.begin(ctx, f); err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (r *restoration) steps() (steps [][][]int) {
 // Filled reports whether the rows were there before.
 func (r *restoration) Filled() bool { return r.done[filled] }
 
-// Abandon does nothing: the tables are made.
+// Abandon does nothing, since the tables have been made.
 func (r *restoration) Abandon(context.Context) error { return nil }
 
 // Close lets other loads in.

@@ -11,9 +11,9 @@ import (
 
 var _ source.Tracer = (*DB)(nil)
 
-// Origins implements [source.Tracer]. The server says of each column of a query which column of a relation it is, if it
-// is one as it is. So it is asked about the query of the view, without running it, and then about those of the views
-// that this one reads.
+// Origins implements [source.Tracer]. For each column of a query, the server says which column of a relation it is, if
+// the query shows one unchanged. So the server is asked about the query of the view, without running it, and then about
+// the queries of the views that this one reads.
 func (db *DB) Origins(ctx context.Context, view string) (map[string][]source.Origin, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err

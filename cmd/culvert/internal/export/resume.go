@@ -17,8 +17,8 @@ import (
 	"culvert/workers"
 )
 
-// Patterns may choose other tables by the time an export is resumed, or follow other foreign keys. So the settings of
-// a job have a hash of what they have chosen.
+// When an export is resumed, patterns may choose other tables than before, or follow other foreign keys. So the
+// settings of a job have a hash of what the patterns have chosen.
 
 // lookAhead finds out which tables patterns choose and what is masked of them, for an export whose coordinator opens
 // the database later, and not for each process.
@@ -38,7 +38,7 @@ func (e *coordination) lookAhead(ctx context.Context, which *jobs.Choice) (err e
 	if !e.options.masks.Given() && !e.flags().resumes() {
 		return nil // the coordinator finds the same
 	}
-	// A coordinator that begins reads the schema again, of its own snapshot. Only what is chosen and masked stays.
+	// A coordinator that begins reads the schema again, in its own snapshot. It keeps only what is chosen and masked.
 	look, plan := *e.request, *e.plan
 	look.plan = &plan
 	names, err := look.namesWithSchema(ctx, src)
@@ -81,7 +81,7 @@ func hashOf(chosen *tablechoice.Result) string {
 // maxDiffering is the most tables that an error names.
 const maxDiffering = 10
 
-// differing adds to the error of another job in which tables it differs, if they were chosen by patterns.
+// differing adds to the error about another job the tables in which that job differs, if patterns have chosen them.
 func (e *coordination) differing(err error) error {
 	var other *workers.OtherJobError
 	var was, is jobs.Settings

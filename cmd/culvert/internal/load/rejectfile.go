@@ -41,8 +41,8 @@ func (r *rejecting) remove(ctx context.Context, part string) error {
 	return err
 }
 
-// sweep removes what a process that was killed has left of a file. With a ledger, only this process writes it, as it
-// fills the table. Each directory is listed once, before a file is begun in it.
+// sweep removes unfinished files that a killed process has left. With a ledger, only the process that fills the table
+// writes them. Each directory is listed once, before a file is begun in it.
 func (r *rejecting) sweep(ctx context.Context, name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -32,8 +32,8 @@ func (c *copying) refuseSame(ctx context.Context, planned []load.Planned) error 
 	return nil
 }
 
-// objectsOf returns what the tables are in the source, if that is of the same system. What cannot be filled, such as a
-// view, is not a target.
+// objectsOf identifies the tables in the source, if source and target are the same system. An object that cannot be
+// filled, such as a view, cannot be a target, and has no identity.
 func (c *copying) objectsOf(ctx context.Context, planned []load.Planned) []string {
 	objects := make([]string, len(planned))
 	if c.twin == nil {

@@ -12,7 +12,7 @@ import (
 
 // In PostgreSQL, a table may inherit from others, or be a partition of another one. Its rows are rows of these, too. So
 // a rule for a column of an ancestor holds for the column of the table, unless the table has a rule of its own. In the
-// same way, a column of a view is the column of a table, if the query of the view says no more than its name.
+// same way, a column of a view has the rule of a column of a table, if the view shows that column unchanged.
 
 // name is one under which rules may mean a column.
 type name struct {
@@ -33,8 +33,8 @@ func relativesOf(tables []mask.Table) relatives {
 	return all
 }
 
-// namesOf returns the names of a column: of its table, of the ancestors of the table that have it, and of the columns
-// that a column of a view is, the nearest first.
+// namesOf returns the names of a column: in its table, in the ancestors of the table that have it, and, for a column of
+// a view, of the columns that it shows unchanged. The nearest names come first.
 func (r relatives) namesOf(t mask.Table, column string) []name {
 	names := append([]name{{parts: append(partsOf(t), column)}}, ancestorsOf(t, column, 0)...)
 	for i, from := range t.Origins[column] {
@@ -115,8 +115,8 @@ func CheckHeirs(p *mask.Policy, tables []mask.Table) error {
 	return nil
 }
 
-// undecidedViews names, for people, the columns of views that have no rule, and of which it is not known that they are
-// columns of tables: only the query of the view says what their values are made of.
+// undecidedViews describes the columns of views that have no rule and are not known to show a column of a table
+// unchanged: only the query of the view says what their values are made of.
 func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
 	if len(f.rules) == 0 {
 		return nil
@@ -141,7 +141,8 @@ func (f *Flags) undecidedViews(tables []mask.Table) (notices []string) {
 	return notices
 }
 
-// isOfTable reports whether a column of a view is the column of a table, as it is: then the rules for that one say all.
+// isOfTable reports whether a column of a view shows a column of a table unchanged. Then the rules for that column
+// decide.
 func isOfTable(t mask.Table, column string) bool {
 	origins := t.Origins[column]
 	return len(origins) > 0 && !origins[len(origins)-1].IsView
