@@ -104,7 +104,13 @@ func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, erro
 func (p *Plan) learn(dst sink.Sink, j *job, plan sink.Plan) {
 	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
 	j.object, j.exists = cmp.Or(plan.Object, plan.Table), plan.Exists
-	if p.ReadBack && systemOf(dst) == source.PostgreSQL && len(plan.Columns) == len(j.columns.types) {
+	if !p.ReadBack || len(plan.Columns) != len(j.columns.types) {
+		return
+	}
+	if systemOf(dst) == j.system {
+		j.retype(plan.Columns)
+	}
+	if systemOf(dst) == source.PostgreSQL {
 		j.pad(plan.Columns)
 	}
 }

@@ -66,6 +66,17 @@ func (p *Plan) isAcross(dst sink.Sink, j *job, masked bool) bool {
 	return false
 }
 
+// retype has the rows compared by their values if a column of the table has another type than in the source, as of the
+// same system: numeric(10,4) prints 1.5 as 1.5000, and numeric(10,2) as 1.50.
+func (j *job) retype(columns []source.Column) {
+	for i, c := range columns {
+		from := &j.columns.types[i]
+		if from.Type != "" && from.Type != c.Type && !from.Logical.IsZero() {
+			j.across = true
+		}
+	}
+}
+
 // pad marks the columns of a table of PostgreSQL that add spaces to texts, up to another length than in the source.
 // Their texts are compared by value.
 func (j *job) pad(columns []source.Column) {
@@ -81,8 +92,6 @@ func (j *job) pad(columns []source.Column) {
 			continue
 		case from.Class == source.CharClass:
 			length = max(length, from.Length)
-		case from.Class != source.StringClass && from.Class != source.EnumClass && from.Class != source.UnknownClass:
-			continue
 		}
 		*from = source.Type{Class: source.CharClass, Length: length}
 		j.padded = append(j.padded, j.columns.names[i])
