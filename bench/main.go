@@ -41,6 +41,7 @@ var workloads = []workload{
 	{"export", 6, exports.PrepareExport},
 	{"parallel", 6, exports.PrepareParallel},
 	{"tables", 6, exports.PrepareTables},
+	{"small", 6, exports.PrepareSmall},
 	{"masks", 7, exports.PrepareMasks},
 	{"subset", 7, exports.PrepareSubset},
 	{"parts", 6, exports.PrepareParts},

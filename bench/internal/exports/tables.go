@@ -40,8 +40,7 @@ func PrepareTables(s *harness.Session) ([]harness.Benchmark, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	small, err := c.small()
-	return []harness.Benchmark{c.benchmark(), small}, err
+	return []harness.Benchmark{c.benchmark()}, nil
 }
 
 func (c *tablesCase) benchmark() harness.Benchmark {

@@ -55,6 +55,9 @@ func (d *Database) ConnString(name string) string {
 	return "host=" + d.home + " user=postgres dbname=" + name
 }
 
+// Home is the directory of the socket of a PostgreSQL server.
+func (d *Database) Home() string { return d.home }
+
 // Socket is where clients of a MariaDB server connect to.
 func (d *Database) Socket() string { return filepath.Join(d.home, "socket") }
 
