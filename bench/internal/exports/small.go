@@ -122,7 +122,9 @@ func (c *smallCase) loads(path string, env []string) harness.Benchmark {
 		return strings.TrimSpace(string(out)), err
 	}
 	filled := filling{
-		c.size, []*harness.Tree{c.database}, func() error { return into.newTarget() }, tell,
+		c.size,
+		[]*harness.Tree{c.database},
+		func() error { return into.newTarget() }, tell,
 		fmt.Sprintf("%d|%d|%[1]d", c.tables, c.tables*100),
 	}
 	jobs := strconv.Itoa(parallelJobs)
@@ -179,7 +181,9 @@ func (e *exporter) copySchema() ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	filled := filling{
-		1 << 20, []*harness.Tree{e.database}, func() error { return into.newTarget() },
+		1 << 20,
+		[]*harness.Tree{e.database},
+		func() error { return into.newTarget() },
 		func() (string, error) { return schemaOf(target) }, wanted,
 	}
 	jobs, work := strconv.Itoa(parallelJobs), filepath.Join(e.Dir, "pgcopydb")

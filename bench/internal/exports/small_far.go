@@ -40,13 +40,13 @@ func (p *farProxy) accept(listener net.Listener) {
 			return
 		}
 		p.ends.Go(func() {
-			defer client.Close()
-			time.Sleep(2 * p.delay) // the handshake of TCP
+			defer client.Close()      //nolint:errcheck // all that was sent has arrived
+			<-time.After(2 * p.delay) // the handshake of TCP
 			server, err := net.Dial("unix", p.server)
 			if err != nil {
 				return
 			}
-			defer server.Close()
+			defer server.Close() //nolint:errcheck // likewise
 			var both sync.WaitGroup
 			both.Go(func() { p.pass(server.(*net.UnixConn), client) })
 			p.pass(client.(*net.TCPConn), server)
@@ -69,7 +69,7 @@ func (p *farProxy) pass(to interface {
 	var written sync.WaitGroup
 	written.Go(func() {
 		for one := range pieces {
-			time.Sleep(time.Until(one.due))
+			<-time.After(time.Until(one.due))
 			_, _ = to.Write(one.text) // the reader of a connection that has ended notices
 		}
 		_ = to.CloseWrite()
