@@ -16,19 +16,22 @@ func (r *restoration) Abandon(ctx context.Context) error {
 		return err
 	}
 	return r.alone(ctx, func() error {
-		found, err := r.db.conn.Query(ctx, 1, "SELECT 1 FROM "+restoringLedger+" WHERE row_count > 0 LIMIT 1")
+		found, err := r.db.conn.Query(ctx, 1, "SELECT CAST(row_count > 0 AS CHAR) FROM "+restoringLedger+
+			" ORDER BY row_count DESC LIMIT 1")
 		switch refused := wire.Refused(err); {
 		case refused != nil && refused.Number == codeNoSuchTable:
 		case err != nil:
 			return r.failed("reading the table "+restoringLedger, err)
-		case len(found) > 0:
+		case len(found) > 0 && found[0][0] == "1":
 			return nil
+		case len(found) > 0: // a table without rows, which may use the sequences
+			return r.forget()
 		}
 		return r.undo()
 	})
 }
 
-// undo drops the sequences that were made, and forgets the load, of which there are no rows yet.
+// undo drops the sequences that were made, and forgets the load, of which there are no tables yet.
 func (r *restoration) undo() error {
 	for _, s := range r.steps {
 		made := sequence.FindStringSubmatch(s.sql)

@@ -34,7 +34,8 @@ func (e *coordination) lookAhead(ctx context.Context, which *jobs.Choice) (err e
 	if err := e.choose(ctx, src, e.app); err != nil {
 		return e.db.Explain(err)
 	}
-	which.Chosen = hashOf(e.chosen)
+	e.hash = hashOf(e.chosen)
+	which.Chosen = e.hash
 	if !e.options.masks.Given() && !e.flags().resumes() {
 		return nil // the coordinator finds the same
 	}
@@ -55,7 +56,7 @@ func (e *coordination) checkChosen(ctx context.Context, src source.Source) error
 		return nil
 	}
 	chosen, err := e.chosenOf(ctx, src)
-	if err == nil && hashOf(chosen) != hashOf(e.chosen) {
+	if err == nil && hashOf(chosen) != e.hash {
 		err = errors.New("the tables that patterns choose have changed meanwhile: begin again")
 	}
 	return err

@@ -123,6 +123,7 @@ type coordination struct {
 
 	job      string   // its name, once the export runs
 	meant    []string // the tables, if they are known before
+	hash     string   // of what patterns have chosen, if there are any
 	secret   []byte
 	random   bool // nobody has the secret once this process has ended
 	config   json.RawMessage
