@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // long are workloads that start several servers or many processes, and take long with small inputs too.
-var long = []string{"buckets", "bucketmemory", "columns", "load", "memory", "parts", "workers"}
+var long = []string{"buckets", "bucketmemory", "columns", "load", "memory", "parts", "small", "subset", "workers"}
 
 // TestWorkloads runs all of them with small inputs, the long ones only in the long form.
 func TestWorkloads(t *testing.T) {

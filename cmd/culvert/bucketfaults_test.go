@@ -529,12 +529,19 @@ func (u *bucketUser) isListed(t *testing.T, url string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hashes := map[string]string{}
+	if m.Schema != nil {
+		hashes[m.Schema.File] = m.Schema.SHA256
+	}
 	for _, table := range m.Tables {
 		for _, part := range table.Parts {
-			content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(part.File)))
-			if err != nil || fmt.Sprintf("%x", sha256.Sum256(content)) != part.SHA256 {
-				return false
-			}
+			hashes[part.File] = part.SHA256
+		}
+	}
+	for file, hash := range hashes {
+		content, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(file)))
+		if err != nil || fmt.Sprintf("%x", sha256.Sum256(content)) != hash {
+			return false
 		}
 	}
 	return true

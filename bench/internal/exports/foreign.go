@@ -87,7 +87,7 @@ func (c *loadCase) foreignSQLite(file string) (harness.Benchmark, error) {
 		},
 	}
 	tools := c.Piped("", c.command("iconv", "-f", "latin1", "-t", "utf-8", file),
-		c.command("sqlite3", "-bail", "-separator", ";", database, ".import --csv --skip 1 /dev/stdin orders"))
+		c.command("sqlite3", "-bail", "-csv", "-separator", ";", database, ".import --skip 1 /dev/stdin orders"))
 	if err := table.prepare(); err != nil {
 		return harness.Benchmark{}, err
 	}
