@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -21,10 +22,15 @@ func TestWorkerScripts(t *testing.T) {
 	runWorkerScripts(t, "testdata/workers")
 }
 
-// TestResume has a server of its own, since any change of a server may be one of the tables.
+// TestResume has a server of its own for each script, since any change of a server may be one of the tables.
 func TestResume(t *testing.T) {
 	t.Parallel()
-	runWorkerScripts(t, "testdata/resume")
+	for _, dir := range []string{"testdata/resume", "testdata/resumechosen"} {
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			runWorkerScripts(t, dir)
+		})
+	}
 }
 
 // TestWorkersPages runs the commands of the documentation that need both a database and a bucket.
