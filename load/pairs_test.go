@@ -84,7 +84,7 @@ var crossings = map[string]crossing{
 		allowed:  []string{"DELETE FROM parents WHERE id = 2"},
 		expected: []string{"(SELECT count(*) FROM children) = 2"},
 	},
-	"numbers of new rows": {
+	"numbering of new rows": {
 		tables: []string{"numbered"},
 		make: map[string]string{
 			pgName: "CREATE TABLE numbered (id bigserial PRIMARY KEY, s varchar(9));" +
