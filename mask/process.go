@@ -248,7 +248,15 @@ func (r *process) readLine(limit int) error {
 func (r *process) endedEarly(limit time.Duration) error {
 	late := r.killAfter(limit)
 	err := r.wait()
-	if late() || err == nil {
+	if late() {
+		err = nil
+	}
+	return early(err)
+}
+
+// early returns the error of a process that ended before it had answered, with or without an error of its own.
+func early(err error) error {
+	if err == nil {
 		return errEndedEarly
 	}
 	return fmt.Errorf("%w: %w", errEndedEarly, err)
@@ -301,10 +309,8 @@ func (p *program) end() error {
 		return context.Cause(p.owner.ctx)
 	case tooLate:
 		return fmt.Errorf("it did not end within %s after its input", p.endTime)
-	case answerErr == io.EOF && err == nil:
-		return errEndedEarly
 	case answerErr == io.EOF:
-		return fmt.Errorf("%w: %w", errEndedEarly, err)
+		return early(err)
 	case answerErr != nil:
 		return answerErr
 	}
