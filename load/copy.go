@@ -246,10 +246,11 @@ func (p *Plan) open(ctx context.Context, src source.Source, from string) (source
 // divide shares the rows among as many readers as there can be loaders, if the source can.
 func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	divider, is := rows.(source.Divider)
-	if !is || p.readers() == 1 || p.Filling.Ledger != nil {
+	most := p.readers()
+	if !is || most == 1 || p.Filling.Ledger != nil {
 		return []source.Rows{rows}, nil
 	}
-	readers, err := divider.Divide(p.loaders())
+	readers, err := divider.Divide(most)
 	if _, fewer := errors.AsType[*source.IndivisibleError](err); err != nil && !fewer {
 		return nil, err
 	}

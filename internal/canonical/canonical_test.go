@@ -415,8 +415,9 @@ func BenchmarkLine(b *testing.B) {
 	const ordered = `1234567,a name of some length,a.name@example.com,%s,2026-01-02 03:04:05.123456,open`
 	// Of 160 bytes, as many tables have.
 	sale := func(document, created, jsonType string) (string, []source.Column) {
-		return `93749,396105,"paper market, river ""bridge"" 25823d0a4ec3d2055c39a81f837a6576",82203.82,` +
-			`2023-09-21 11:30:41.749` + created + `,0,` + document + `,window stone`, []source.Column{
+		line := `93749,396105,"paper market, river ""bridge"" 25823d0a4ec3d2055c39a81f837a6576",82203.82,` +
+			`2023-09-21 11:30:41.749` + created + `,0,` + document + `,window stone`
+		return line, []source.Column{
 			{Name: "id", Type: "bigint", Logical: typeOf(b, "int64")},
 			{Name: "customer", Type: "int", Logical: typeOf(b, "int32")},
 			{Name: "title", Type: "text", Logical: typeOf(b, "string")},

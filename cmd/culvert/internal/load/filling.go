@@ -32,7 +32,8 @@ func (f *filling) columns(
 	ctx context.Context, db sink.Sink, in *argument.Input, from columns,
 ) error {
 	f.watch(f.tables[0].to, in.BytesRead.Load, f.plan.Progress.Done)
-	stats, err := load.Stats{}, error(nil)
+	var stats load.Stats
+	var err error
 	if from.stream != nil {
 		stats, err = f.plan.Stream(ctx, db, from.stream, in.Name, f.tables[0].to)
 	} else {
