@@ -29,6 +29,7 @@ var topics = []topic{
 	{"parts", "Exporting a table in parts", parts},
 	{"masks", "Exporting masked values and subsets", masks},
 	{"loads", "Filling tables", loads},
+	{"across", "Copying tables into another system", across},
 	{"transfers", "Copying files to another machine, encrypted", transfers},
 	{"mounts", "Using the files of another machine in a mount", mounts},
 	{"buckets", "Writing and reading objects of a bucket", buckets},
@@ -115,14 +116,17 @@ var loads = []work{
 	loaded("a million rows into SQLite", samples("Load", "to", "sqlite"), culvert("load"), decrypted("sqlite3")),
 	loaded("a million rows into MariaDB", samples("Load", "to", "mariadb"), culvert("load"),
 		decrypted("mariadb-import")),
-	copied("3 million rows of MariaDB into PostgreSQL, with keys and indexes", "mariadb"),
-	copied("a million rows of SQLite into PostgreSQL", "sqlite"),
+}
+
+var across = []work{
+	copied("3 million rows of MariaDB into PostgreSQL, with keys and indexes", "mariadb", "copy -j 2"),
+	copied("a million rows of SQLite into PostgreSQL", "sqlite", "copy"),
 }
 
 // copied is a copy to another system.
-func copied(title, from string) work {
+func copied(title, from, command string) work {
 	return compared(title, "across", samples("Copy", "from", from), "ns/op",
-		variant{"culvert", "`culvert copy --create`, verified"}, variant{"pgloader", "`pgloader`, not verified"})
+		variant{"culvert", "`culvert " + command + "`, verified"}, variant{"pgloader", "`pgloader`, not verified"})
 }
 
 // decrypted is a pipeline that ends in a tool of a database.

@@ -122,7 +122,7 @@ func (c *acrossCase) fromMariaDB(rows int) (b harness.Benchmark, err error) {
 	if err != nil {
 		return b, err
 	}
-	ours := c.inTarget(c.culvert, "copy", source, "customers", "orders", "--create", "postgres:")
+	ours := c.inTarget(c.culvert, "copy", "-j", "2", source, "customers", "orders", "--create", "postgres:")
 	ours.Env = append(ours.Env, "HOME="+c.Dir) // where the socket of MariaDB is named
 	theirs := c.load("mysql://root@unix:" + server.Socket() + ":3306/bench")
 	return c.across(fmt.Sprintf("Copy/from=mariadb/to=postgres/rows=%d", rows), size, string(wanted)+"2\t1\n",
