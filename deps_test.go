@@ -115,7 +115,7 @@ var dependencies = []struct {
 	{"github.com/aws/aws-sdk-go-v2", []string{"place/bucket"}},
 	{"github.com/aws/smithy-go", []string{"place/bucket"}},
 	{"github.com/brianvoe/gofakeit/v7", []string{"mask"}},
-	{"github.com/cespare/xxhash/v2", []string{"internal/compress/internal/zstdenc"}},
+	{"github.com/cespare/xxhash/v2", []string{"format/parquet", "internal/compress/internal/zstdenc"}},
 	{"github.com/go-sql-driver/mysql", []string{"mysql/internal/wire"}},
 	{"github.com/goccy/go-yaml", []string{program}},
 	{"github.com/hanwen/go-fuse/v2", []string{"fusefs"}},

@@ -366,7 +366,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 			return nil, err
 		}
 	}
-	return plan, o.Layout.Apply(plan)
+	return plan, o.Layout.Apply(plan, o.several(names))
 }
 
 // namesFile reports whether -o is the name of a file, as far as that can be known without asking another machine.
