@@ -85,6 +85,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{roof + "jobfile", roof + "database", "it knows where passwords belong"},
 	{roof + "database", roof + "command", "its errors have hints, and a command has secrets"},
 	{roof + "export", roof + "jobs", "an export by several workers is a job"},
+	{roof + "doctor", roof + "export", "a job file says what the verb export does"},
 	{roof + "demo", roof + "remote", "the demo reads the report of the mount that it starts"},
 	{program, roof + "cli", "the program is a main function around it"},
 	{"gormdb", "sqldb", "GORM gives its rows as those of database/sql"},
