@@ -223,12 +223,16 @@ func without(text string, benchmarks []harness.Benchmark) string {
 	var kept strings.Builder
 	for i, part := range strings.Split("\n"+text, "\n"+head) {
 		var lines strings.Builder
-		hasSamples := false
+		hasSamples, isWhole := false, true
 		for line := range strings.Lines(part) {
 			if slices.ContainsFunc(benchmarks, func(b harness.Benchmark) bool {
 				return strings.HasPrefix(line, "Benchmark"+b.Name+"/") || strings.HasPrefix(line, "# "+b.Name+" ")
 			}) {
+				isWhole = false
 				continue
+			}
+			if strings.HasPrefix(line, "# goals (") && !isWhole {
+				line = "# goals of those that were not run again:\n"
 			}
 			hasSamples = hasSamples || strings.HasPrefix(line, "Benchmark")
 			lines.WriteString(line)

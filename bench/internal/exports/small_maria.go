@@ -67,13 +67,11 @@ func (e *exporter) smallMaria() ([]harness.Benchmark, error) {
 	}
 	servers, size := []*harness.Tree{maria.Tree}, int64(tables*6_000)
 	dumped := func(command func(dir string) *exec.Cmd) harness.Run {
-		return func() (harness.Sample, error) {
-			dir := filepath.Join(e.Dir, "small.dumped")
-			got, err := harness.Work{Bytes: size}.Between("client", servers, func() (harness.Sample, error) {
+		return e.kept("maria", func(dir string) (harness.Sample, error) {
+			return harness.Work{Bytes: size}.Between("client", servers, func() (harness.Sample, error) {
 				return e.Pipeline("", command(dir))
 			})
-			return got, errors.Join(err, settleAll(dir))
-		}
+		})
 	}
 	filled := filling{size, servers, func() error {
 		return run("DROP DATABASE IF EXISTS target; CREATE DATABASE target", "mysql")
