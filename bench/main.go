@@ -14,9 +14,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -73,6 +75,7 @@ type options struct {
 	out    string
 	host   string
 	files  string
+	only   string
 	begun  time.Time
 }
 
@@ -100,6 +103,8 @@ func run(ctx context.Context, stdout io.Writer, args []string) error {
 	flags.StringVar(&opts.out, "out", "", "directory for the samples; empty for results, or with -quick for none")
 	flags.StringVar(&opts.host, "host", "", "name of this machine in the results, without its cores; empty for its own")
 	flags.StringVar(&opts.files, "dir", "", "directory for the files that are written; empty for the temporary one")
+	flags.StringVar(&opts.only, "run", "", "only the benchmarks whose names have a match of this regular expression; "+
+		"the samples of the others stay")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -168,9 +173,13 @@ func runWorkload(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	if s.Only, err = regexp.Compile(opts.only); err != nil {
+		return nil, err
+	}
 
 	s.Say("preparing %s", w.name)
 	benchmarks, err := w.prepare(s)
+	benchmarks = slices.DeleteFunc(benchmarks, func(b harness.Benchmark) bool { return !s.Wants(b.Name) })
 	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
 		return nil, err
 	}
@@ -195,8 +204,44 @@ func runWorkload(
 		return nil, err
 	}
 	name := filepath.Join(dir, w.name+".txt")
+	kept := ""
+	if opts.only != "" {
+		before, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		kept = without(string(before), benchmarks)
+	}
 	s.Say("samples are in %s", name)
-	return verdicts, os.WriteFile(name, []byte(raw.String()+"\n"+comment(summary)), 0o644)
+	return verdicts, os.WriteFile(name, []byte(kept+raw.String()+"\n"+comment(summary)), 0o644)
+}
+
+// without returns the text of a file of samples without those of some benchmarks, and without what is said of runs of
+// which nothing is left.
+func without(text string, benchmarks []harness.Benchmark) string {
+	const head = "goos: "
+	var kept strings.Builder
+	for i, part := range strings.Split("\n"+text, "\n"+head) {
+		var lines strings.Builder
+		hasSamples, isWhole := false, true
+		for line := range strings.Lines(part) {
+			if slices.ContainsFunc(benchmarks, func(b harness.Benchmark) bool {
+				return strings.HasPrefix(line, "Benchmark"+b.Name+"/") || strings.HasPrefix(line, "# "+b.Name+" ")
+			}) {
+				isWhole = false
+				continue
+			}
+			if strings.HasPrefix(line, "# goals (") && !isWhole {
+				line = "# goals of those that were not run again:\n"
+			}
+			hasSamples = hasSamples || strings.HasPrefix(line, "Benchmark")
+			lines.WriteString(line)
+		}
+		if i > 0 && hasSamples {
+			kept.WriteString(head + strings.TrimRight(lines.String(), "\n") + "\n\n")
+		}
+	}
+	return kept.String()
 }
 
 // since returns the time since start in whole seconds.

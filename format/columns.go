@@ -54,4 +54,7 @@ type RowGroup struct {
 	Bytes  int64    `json:"bytes"`      // in the file, compressed
 	Text   int64    `json:"text_bytes"` // before they were compressed, or 0 if the file does not say it
 	Codecs []string `json:"codecs"`     // by which its columns are compressed
+
+	Filtered    []string `json:"filtered,omitempty"`     // the columns that have a bloom filter
+	FilterBytes int64    `json:"filter_bytes,omitempty"` // of these filters, as far as the file says it
 }

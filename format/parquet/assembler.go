@@ -24,6 +24,9 @@ type assembler struct {
 
 	inDicts int // bytes of all dictionaries
 
+	filters []filter // of the columns, or nil if none has one
+	full    bool     // a filter has as many values as it is made for
+
 	// The row groups in the file, the columns of each in turn, and the indexes of their pages.
 	groups        []group
 	chunks        []chunk
@@ -83,7 +86,8 @@ func (a *assembler) add(kind byte, record []byte) error {
 	case blockRecord:
 		a.addBlock(fields)
 		l := a.e.limits
-		if a.text >= int64(l.groupText) || a.arena.size >= l.groupBytes || len(a.pages) >= l.groupPages {
+		if a.text >= int64(l.groupText) || a.arena.size >= l.groupBytes || len(a.pages) >= l.groupPages ||
+			a.full {
 			return a.endGroup()
 		}
 		return nil
@@ -129,6 +133,7 @@ func (a *assembler) addBlock(fields *reader) {
 		p := page{form: fields.byte(), rows: uint32(rows)}
 		p.entries, p.nulls = uint32(fields.uvarint()), uint32(fields.uvarint())
 		a.addBounds(&p, fields)
+		a.addHashes(i, fields)
 		if p.form == idsForm {
 			a.addIDs(&p, i, fields)
 		} else {

@@ -25,6 +25,7 @@ const (
 //	entries    varint    rows, but of lists see lists.go
 //	nulls      varint    entries without a value
 //	bounds               the least and the greatest value, see bounds
+//	hashes               of values, if the column has a bloom filter: their number, and eight bytes each
 //	plain:
 //	  size     varint    of the page, before it is compressed
 //	  page     bytes     compressed: levels, values
@@ -50,6 +51,7 @@ type scratch struct {
 	repeats repeats
 	values  canonical.Values
 	bounds  bounds
+	hashes  []byte // of values, for a bloom filter
 	lists   typed.Lists
 }
 
@@ -101,7 +103,7 @@ func (e *encoder) appendValues(dst []byte, b *source.Batch, i, at int, s *scratc
 			return dst, err
 		}
 		if repeats {
-			return s.appendIDs(dst, b, c), nil
+			return e.appendIDs(dst, b, i, s), nil
 		}
 	}
 	values, nulls := s.packed[:0], 0
@@ -131,7 +133,8 @@ func (e *encoder) appendValues(dst []byte, b *source.Batch, i, at int, s *scratc
 	}
 	dst = binary.AppendUvarint(append(dst, plainForm), uint64(entries))
 	dst = binary.AppendUvarint(dst, uint64(nulls))
-	dst = s.bounds.append(dst)
+	s.hashes = e.appendHashes(s.hashes[:0], i, values)
+	dst = e.appendSums(s.bounds.append(dst), i, s.hashes)
 	dst = binary.AppendUvarint(dst, uint64(len(s.page)))
 	s.packed = e.codec.AppendFrame(values[:0], s.page)
 	return appendSized(dst, s.packed), nil

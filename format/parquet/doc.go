@@ -60,5 +60,15 @@
 // So a file takes up to 32 MiB of memory for its pages, 16 MiB for dictionaries, 16 MiB for the index, and about 150
 // bytes for each column of each row group, for the footer: 9 MB for a terabyte of values in 8 columns.
 //
+// # Bloom filters
+//
+// A bloom filter of a column says of most values that a row group does not have them, so that a program which looks for
+// one, such as DuckDB, does not read the row group. It is of use for columns whose values are not in order, such as
+// UUIDs and addresses of mail: for others, the bounds do. The encoder hashes the values; the assembler has a filter of
+// up to 1 MiB for each column, or less if all together would have more than 16 MiB. At the end of a row group, it
+// folds the filter to the least size with 10 bits for each different value: a filter is wrong about less than 1 % of
+// the values that a row group does not have. A row group ends when one of its filters is full, with some 840,000
+// different values.
+//
 // The format is version 2.12 of apache/parquet-format: data pages of version 1, PLAIN and RLE_DICTIONARY.
 package parquet

@@ -15,6 +15,8 @@ type chunk struct {
 	entries, nulls   int64
 	bounds           int   // place in the assembler
 	index, places    int   // bytes of its indexes, or 0
+	filter           int64 // offset of its bloom filter
+	filterSize       int   // with its header, or 0
 	least, most      uint8 // bytes of its bounds
 	bounded          byte  // the form of its bounds
 	ids              bool  // there are such pages
@@ -110,6 +112,10 @@ func (a *assembler) appendChunk(t *compact, c *chunk, of *column, at *offsets) {
 		t.bool(8, c.bounded == exactBounds)
 	}
 	t.end()
+	if c.filterSize > 0 {
+		t.i64(14, c.filter)
+		t.i32(15, c.filterSize)
+	}
 	t.end()
 	if c.places > 0 && a.indexed {
 		t.i64(4, at.pages)

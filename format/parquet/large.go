@@ -19,10 +19,11 @@ const frameSize = 256 << 10
 type largePage struct {
 	e      *encoder
 	c      *column
-	column int
+	column int // of the batch
 	b      *source.Batch
 	s      *scratch
 
+	place int // of the column in the file
 	page
 	emit func(packed []byte) error
 }
@@ -34,7 +35,7 @@ func (e *encoder) appendGroup(
 	at := len(dst)
 	dst = endRecord(binary.AppendUvarint(beginRecord(dst, groupRecord), uint64(b.Rows())), at)
 	for i := range e.columns {
-		p := &largePage{e: e, c: &e.columns[i], column: i, b: b, s: s}
+		p := &largePage{e: e, c: &e.columns[i], place: i, column: i, b: b, s: s}
 		if list := p.c.list; list != nil {
 			if err := s.lists.Set(list, b, i); err != nil {
 				return dst, err
@@ -82,7 +83,7 @@ func (p *largePage) appendChunk(dst []byte, header int) []byte {
 	at := len(dst)
 	dst = binary.AppendUvarint(beginRecord(dst, chunkRecord), uint64(p.entries))
 	dst = binary.AppendUvarint(dst, uint64(p.nulls))
-	dst = p.s.bounds.append(dst)
+	dst = p.e.appendSums(p.s.bounds.append(dst), p.place, p.s.hashes)
 	dst = binary.AppendUvarint(dst, uint64(header))
 	dst = binary.AppendUvarint(dst, uint64(p.text))
 	return endRecord(binary.AppendUvarint(dst, uint64(p.size)), at)
@@ -97,7 +98,7 @@ func (p *largePage) make() (text int, err error) {
 	}
 	p.nulls = p.entries - uint32(rows-nulls)
 	s.page = s.appendLevels(s.page[:0], p.c, rows, nulls)
-	text = len(s.page)
+	text, s.hashes = len(s.page), s.hashes[:0]
 	if p.c.physical != byteArray {
 		return p.makeSmall(len(s.page))
 	}
@@ -115,6 +116,9 @@ func (p *largePage) make() (text int, err error) {
 		}
 		if most == nil || string(value) > string(most) {
 			most = value
+		}
+		if p.e.filtered[p.place] {
+			s.hashes = appendHash(s.hashes, value)
 		}
 		s.page = binary.LittleEndian.AppendUint32(s.page, uint32(len(value)))
 		text += 4 + len(value)
@@ -148,6 +152,7 @@ func (p *largePage) makeSmall(levels int) (text int, err error) {
 		}
 	}
 	s.bounds.find(p.c, s.page[levels:])
+	s.hashes = p.e.appendHashes(s.hashes, p.place, s.page[levels:])
 	if p.c.physical == boolean {
 		s.packed = append(s.packed[:0], s.page[levels:]...)
 		s.page = appendBooleans(s.page[:levels], s.packed)
@@ -176,6 +181,7 @@ func (p *largePage) flush() error {
 func (a *assembler) addLarge(fields *reader) error {
 	p := page{form: plainForm, rows: uint32(a.rows), entries: uint32(fields.uvarint()), nulls: uint32(fields.uvarint())}
 	a.addBounds(&p, fields)
+	a.addHashes(len(a.chunks)%len(a.e.columns), fields)
 	p.header, p.text, p.size = uint16(fields.uvarint()), uint32(fields.uvarint()), uint32(fields.uvarint())
 	a.pages = append(a.pages, p)
 	size := int64(p.header) + int64(p.size)

@@ -13,6 +13,14 @@ import (
 
 // Format writes Parquet. The zero value is ready for use.
 type Format struct {
+	// Bloom names columns that get a bloom filter in each row group, so that programs which look for rows by a value
+	// skip the row groups that do not have it. Such columns are of whole numbers, decimals, text, binary data, dates,
+	// times or UUIDs.
+	Bloom []string
+
+	// BloomOptional allows columns of Bloom that the rows do not have, as for tables that are exported together.
+	BloomOptional bool
+
 	limits limits // of tests
 }
 
@@ -25,6 +33,8 @@ type limits struct {
 	all        int // bytes of all dictionaries
 	indexes    int // bytes of the indexes of pages, without which the file is written if they become larger
 	whole      int // bytes of the largest batch that is not a row group of its own
+	filter     int // bytes of the bloom filter of a column
+	filters    int // bytes of all bloom filters
 }
 
 var usual = limits{
@@ -35,6 +45,8 @@ var usual = limits{
 	all:        16 << 20,
 	indexes:    16 << 20,
 	whole:      4 << 20,
+	filter:     1 << 20,
+	filters:    16 << 20,
 }
 
 // Extension returns ".parquet".
@@ -48,7 +60,8 @@ func (Format) Fitter(
 }
 
 // Encoder returns an encoder, which is a [format.Assembled]. It fails if there are no columns, if two have the same
-// name, or if a name is not valid UTF-8, since most readers refuse such files.
+// name, if a name is not valid UTF-8, since most readers refuse such files, or if a column cannot have the bloom filter
+// that it is to have.
 func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {
 	if len(columns) == 0 {
 		return nil, fmt.Errorf("parquet: a file must have a column, and these rows have none")
@@ -62,7 +75,7 @@ func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {
 		e.columns = append(e.columns, columnOf(c))
 	}
 	e.codec = codec()
-	return e, nil
+	return e, e.setFilters(&f)
 }
 
 func (l limits) orUsual() limits {
@@ -74,6 +87,8 @@ func (l limits) orUsual() limits {
 		{&l.all, &usual.all},
 		{&l.indexes, &usual.indexes},
 		{&l.whole, &usual.whole},
+		{&l.filter, &usual.filter},
+		{&l.filters, &usual.filters},
 	} {
 		if *pair.limit == 0 {
 			*pair.limit = *pair.usual
@@ -95,6 +110,10 @@ type encoder struct {
 	limits  limits
 	codec   *compress.Encoder
 	varied  []atomic.Bool // columns whose values repeat too seldom for a dictionary, as the assembler has found
+
+	filtered     []bool // columns that have a bloom filter
+	filters      int    // how many these are
+	filterBlocks int    // the size of a filter before it is folded
 }
 
 // AppendHeader returns dst: the assembler writes what is before the first row.
@@ -130,6 +149,9 @@ func (s *scratch) free() {
 	}
 	if cap(s.packed) > most {
 		s.packed = nil
+	}
+	if cap(s.hashes) > most {
+		s.hashes = nil
 	}
 	s.lists.Free()
 	idle.Put(s)

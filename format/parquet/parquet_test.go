@@ -42,9 +42,10 @@ var allTypes = []string{
 func TestRandom(t *testing.T) {
 	t.Parallel()
 	columns := typedtest.Require(columnsOf(t, append(allTypes, allTypes...)...), 4)
-	small := Format{limits{groupText: 1 << 18, dictionary: 1 << 12, all: 1 << 16}}
+	small := Format{limits: limits{groupText: 1 << 18, dictionary: 1 << 12, all: 1 << 16}}
 	for round, f := range []Format{
-		{}, small, {limits{groupBytes: 1}}, {limits{groupPages: 1, all: 1, indexes: 1 << 14}}, {limits{whole: 1}},
+		{}, small, {limits: limits{groupBytes: 1}}, {limits: limits{whole: 1}},
+		{limits: limits{groupPages: 1, all: 1, indexes: 1 << 14}},
 	} {
 		batches := randomBatches(rand.New(rand.NewPCG(uint64(round), 0)), columns)
 		parquettest.Expect(t, write(t, f, columns, batches...), columns, batches...)
@@ -102,7 +103,7 @@ func TestGroupLimit(t *testing.T) {
 	one := batchOf(row)
 	const size = 4 + 2 + 8 // of a page: levels and the value
 	for text, groups := range map[int]int{size: 4, size + 1: 2, 2 * size: 2, 4 * size: 1, 4*size + 1: 1} {
-		file := write(t, Format{limits{groupText: text}}, columns, one, one, one, one)
+		file := write(t, Format{limits: limits{groupText: text}}, columns, one, one, one, one)
 		parquettest.Expect(t, file, columns, one, one, one, one)
 		if got := len(parquettest.Open(t, file).RowGroups()); got != groups {
 			t.Errorf("with a limit of %d bytes, %d row groups, want %d", text, got, groups)
@@ -113,7 +114,7 @@ func TestGroupLimit(t *testing.T) {
 func TestRefusedColumns(t *testing.T) { typedtest.ExpectRefusedColumns(t, Format{}) }
 
 func TestRefusedNull(t *testing.T) {
-	typedtest.ExpectRefusedNull(t, Format{}, Format{limits{whole: 1}})
+	typedtest.ExpectRefusedNull(t, Format{}, Format{limits: limits{whole: 1}})
 }
 
 // TestUnfit refuses each value that its type does not have, by row and column, whether it is in a block or in pieces.
@@ -162,7 +163,7 @@ func TestUnfit(t *testing.T) {
 		{"list(bytes)", `{"\\x00ff"}`, `{"\\x0"}`},
 		{"list(json)", `{"{\"a\": 1}"}`, "{a}"},
 	} {
-		for _, f := range []Format{{}, {limits{whole: 1}}} {
+		for _, f := range []Format{{}, {limits: limits{whole: 1}}} {
 			columns := columnsOf(t, "int32", test.logical)
 			first, good := []cell{{source.Number, "1"}, null}, cell{source.Text, test.good}
 			bad := cell{source.Text, test.bad}
@@ -268,7 +269,7 @@ func TestLarge(t *testing.T) {
 // TestLargeLists passes lists of many elements on in pieces.
 func TestLargeLists(t *testing.T) {
 	columns, b := typedtest.LargeLists(t)
-	for _, f := range []Format{{}, {limits{whole: 1}}} {
+	for _, f := range []Format{{}, {limits: limits{whole: 1}}} {
 		parquettest.Expect(t, typedtest.Write(t, f, columns, 1<<10, b), columns, b)
 	}
 }
@@ -304,7 +305,7 @@ func typicalBatch(tb testing.TB) ([]source.Column, *source.Batch) {
 
 func TestAllocations(t *testing.T) {
 	columns, b := typicalBatch(t)
-	encoder, err := Format{limits{groupBytes: 1 << 18}}.Encoder(columns)
+	encoder, err := Format{limits: limits{groupBytes: 1 << 18}}.Encoder(columns)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,12 +19,22 @@ func TestReaders(t *testing.T) {
 	columns := columnsOf(t, types...)
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		f := Format{limits{groupText: 1 << (12 + r.IntN(14)), dictionary: 1 << (8 + r.IntN(12))}}
+		f := Format{limits: limits{groupText: 1 << (12 + r.IntN(14)), dictionary: 1 << (8 + r.IntN(12))}}
 		if r.IntN(3) == 0 {
 			f.limits.whole = 1
 		}
 		batches := randomBatches(r, columns)
 		t.Logf("seed %d", seed)
 		readers.Expect(t, ".parquet", write(t, f, columns, batches...), types, columns, batches)
+	}
+	// DuckDB also looks values up by bloom filters. It is a reader of its own, since another script asks it.
+	lookups := typedtest.NewReaders(t, "testdata/bloom.py")
+	for seed := range uint64(4) {
+		f := Format{Bloom: filterable(t, columns), limits: limits{groupText: 1 << 12, filter: 1 << (10 + 4*(seed%2))}}
+		if seed == 3 {
+			f.limits.whole = 1
+		}
+		batches := randomBatches(rand.New(rand.NewPCG(seed, 2)), columns)
+		lookups.Expect(t, ".parquet", write(t, f, columns, batches...), types, columns, batches)
 	}
 }

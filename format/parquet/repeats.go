@@ -72,14 +72,15 @@ func (e *encoder) findRepeats(b *source.Batch, column, at int, s *scratch) (bool
 }
 
 // appendIDs appends a column as ids.
-func (s *scratch) appendIDs(dst []byte, b *source.Batch, c *column) []byte {
-	r := &s.repeats
+func (e *encoder) appendIDs(dst []byte, b *source.Batch, i int, s *scratch) []byte {
+	c, r := &e.columns[i], &s.repeats
 	entries := s.entries(c, b.Rows())
 	nulls := entries - len(r.ids)
 	s.bounds.find(c, r.values)
 	dst = binary.AppendUvarint(append(dst, idsForm), uint64(entries))
 	dst = binary.AppendUvarint(dst, uint64(nulls))
-	dst = s.bounds.append(dst)
+	s.hashes = e.appendHashes(s.hashes[:0], i, r.values)
+	dst = e.appendSums(s.bounds.append(dst), i, s.hashes)
 	s.page = s.appendLevels(s.page[:0], c, b.Rows(), nulls)
 	dst = appendSized(dst, s.page)
 	dst = binary.AppendUvarint(dst, uint64(len(r.entries)))

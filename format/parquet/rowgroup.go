@@ -132,6 +132,9 @@ func (c *compact) dictionaryHeader(text, size, entries int) []byte {
 // finishGroup makes the indexes of a row group whose pages are in the file, and begins the next one.
 func (a *assembler) finishGroup() error {
 	g := group{rows: a.rows}
+	if err := a.writeFilters(a.chunks[len(a.chunks)-len(a.e.columns):]); err != nil {
+		return err
+	}
 	for i := range a.e.columns {
 		c := &a.chunks[len(a.chunks)-len(a.e.columns)+i]
 		g.text, g.size = g.text+c.text, g.size+c.size

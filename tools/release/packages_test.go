@@ -62,28 +62,6 @@ func checkList(t *testing.T, format, list string) {
 	}
 }
 
-// checkAPK reads an apk as its tool does: lines of fields, a version of its form, and files that belong to root.
-func checkAPK(t *testing.T, apk string) {
-	list := "/" + strings.ReplaceAll(output(t, "", "tar", "-tzf", apk), "\n", "\n/")
-	checkList(t, "apk", strings.ReplaceAll(list, "/\n", "\n"))
-	version := regexp.MustCompile(`^\d+(\.\d+)*(_(alpha|beta|pre|rc|git|p)\d*)*-r\d+$`)
-	for line := range strings.Lines(output(t, "", "tar", "-xzOf", apk, ".PKGINFO")) {
-		line = strings.TrimSuffix(line, "\n")
-		name, value, isField := strings.Cut(line, " = ")
-		if line != "" && !strings.HasPrefix(line, "#") && !isField {
-			t.Errorf("the apk has a line that is no field: %q", line)
-		}
-		if name == "pkgver" && !version.MatchString(value) {
-			t.Errorf("the apk has the version %s", value)
-		}
-	}
-	for line := range strings.Lines(output(t, "", "tar", "-tvzf", apk)) {
-		if !strings.Contains(line, " root/root ") && !strings.HasSuffix(line, " .PKGINFO\n") {
-			t.Errorf("a file of the apk does not belong to root: %s", line)
-		}
-	}
-}
-
 // newRoot returns a directory that has nothing but the beginnings of a system.
 func newRoot(t *testing.T) string {
 	t.Helper()

@@ -19,12 +19,32 @@ import (
 func need(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
-	if err != nil && os.Getenv("CULVERT_TEST_ALL") == "1" {
-		t.Fatal(err)
-	} else if err != nil {
-		t.Skip("skipped:", err)
+	if err != nil {
+		path, err = exec.LookPath(filepath.Join(cache(t), "bin", name))
+	}
+	if err != nil {
+		skipOrFail(t, err)
 	}
 	return path
+}
+
+// cache returns the directory to which ./dev installs what no distribution has.
+func cache(t *testing.T) string {
+	t.Helper()
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "culvert")
+}
+
+// skipOrFail is for a test without something that ./dev soak installs.
+func skipOrFail(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("CULVERT_TEST_ALL") == "1" {
+		t.Fatal(err)
+	}
+	t.Skip("skipped:", err)
 }
 
 // output runs a command that has to succeed.
@@ -148,6 +168,7 @@ func TestRelease(t *testing.T) {
 	t.Run("packages", func(t *testing.T) { checkPackages(t, dist) })
 	t.Run("installed", func(t *testing.T) { checkInstalled(t, dist) })
 	t.Run("rpm", func(t *testing.T) { checkRPM(t, dist) })
+	t.Run("machine", func(t *testing.T) { checkMachine(t, dist) })
 }
 
 func checkSums(t *testing.T, dist, key string) {

@@ -30,6 +30,7 @@ var topics = []topic{
 	{"masks", "Exporting masked values and subsets", masks},
 	{"loads", "Filling tables", loads},
 	{"across", "Copying tables into another system", across},
+	{"whole", "Moving databases of many small tables", whole},
 	{"transfers", "Copying files to another machine, encrypted", transfers},
 	{"mounts", "Using the files of another machine in a mount", mounts},
 	{"buckets", "Writing and reading objects of a bucket", buckets},
@@ -121,6 +122,31 @@ var loads = []work{
 var across = []work{
 	copied("3 million rows of MariaDB into PostgreSQL, with keys and indexes", "mariadb", "copy -j 2"),
 	copied("a million rows of SQLite into PostgreSQL", "sqlite", "copy"),
+}
+
+var whole = []work{
+	small("500 tables of PostgreSQL, with the schema, exported",
+		[]string{"postgres", "export", "socket", "tables", "500"}, "export --all -j 4",
+		variant{"pg_dump", "`pg_dump -Fd -j 4`, gzip, not encrypted"}),
+	small("the same, made and loaded", []string{"postgres", "load", "socket", "tables", "500"},
+		"load --create -j 4", variant{"pg_restore", "`pg_restore -j 4`"}),
+	small("50 such tables over a round trip of 20 ms, exported", []string{"postgres", "export", "20ms", "tables", "50"},
+		"export --all -j 4", variant{"pg_dump", "`pg_dump -Fd -j 4`, gzip, not encrypted"}),
+	small("the same, made and loaded", []string{"postgres", "load", "20ms", "tables", "50"},
+		"load --create -j 4", variant{"pg_restore", "`pg_restore -j 4`"}),
+	small("300 tables with indexes, views, functions and triggers, copied",
+		[]string{"postgres", "copy", "socket", "schema", "300"}, "copy --all --create -j 4",
+		variant{"pgcopydb", "`pgcopydb clone`, not verified"}),
+	small("500 tables of MariaDB, exported", []string{"mariadb", "export", "socket", "tables", "500"},
+		"export --all -j 4", variant{"mydumper", "`mydumper -t 4 -c`, gzip, not encrypted"}),
+	small("the same, made and loaded", []string{"mariadb", "load", "socket", "tables", "500"},
+		"load --create -j 4", variant{"mariadb-import", "`mariadb`, then `mariadb-import --local`"}),
+}
+
+// small is a work on tables of a hundred rows. What is given are the source, the work, the path, and what is counted.
+func small(title string, of []string, command string, peer variant) work {
+	return compared(title, "small", samples("Small", "source", of[0], "work", of[1], "path", of[2], of[3], of[4]),
+		"ns/op", culvert(command), peer)
 }
 
 // copied is a copy to another system.

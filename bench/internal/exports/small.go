@@ -3,6 +3,7 @@ package exports
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,23 +33,16 @@ func PrepareSmall(s *harness.Session) ([]harness.Benchmark, error) {
 	}
 	var all []harness.Benchmark
 	for _, tables := range []int{s.Size(500, 20), s.Size(10_000, 40)} {
+		if !s.Wants(smallName("export", "socket", tables)) && !s.Wants(smallName("load", "socket", tables)) {
+			continue
+		}
 		c, err := newSmallCase(e, tables)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, c.exports("socket", c.into(c.name)), c.loads("socket", c.into(target)))
 	}
-	far, err := newSmallCase(e, s.Size(50, 10))
-	if err != nil {
-		return nil, err
-	}
-	proxy, err := newFarProxy(s, filepath.Join(e.server.Home(), ".s.PGSQL.5432"), 20*time.Millisecond)
-	if err != nil {
-		return nil, err
-	}
-	remote := append(far.into(far.name), "PGHOST=127.0.0.1", "PGPORT="+proxy.port)
-	all = append(all, far.exports("20ms", remote), far.loads("20ms", append(remote, "PGDATABASE="+target)))
-	for _, prepare := range []func() ([]harness.Benchmark, error){e.copySchema, e.smallMaria} {
+	for _, prepare := range []func() ([]harness.Benchmark, error){e.smallFar, e.copySchema, e.smallMaria} {
 		some, err := prepare()
 		if err != nil {
 			return nil, err
@@ -56,6 +50,32 @@ func PrepareSmall(s *harness.Session) ([]harness.Benchmark, error) {
 		all = append(all, some...)
 	}
 	return all, nil
+}
+
+// smallName is the name of a benchmark of tables of PostgreSQL.
+func smallName(work, path string, tables int) string {
+	return fmt.Sprintf("Small/source=postgres/work=%s/path=%s/tables=%d", work, path, tables)
+}
+
+// smallFar compares exports and loads over a long round trip.
+func (e *exporter) smallFar() ([]harness.Benchmark, error) {
+	const path = "20ms"
+	tables := e.Size(50, 10)
+	if !e.Wants(smallName("export", path, tables)) && !e.Wants(smallName("load", path, tables)) {
+		return nil, nil
+	}
+	far, err := newSmallCase(e, tables)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := newFarProxy(e.Session, filepath.Join(e.server.Home(), ".s.PGSQL.5432"), 20*time.Millisecond)
+	if err != nil {
+		return nil, err
+	}
+	remote := append(far.into(far.name), "PGHOST=127.0.0.1", "PGPORT="+proxy.port)
+	return []harness.Benchmark{
+		far.exports(path, remote), far.loads(path, append(remote, "PGDATABASE="+target)),
+	}, nil
 }
 
 func newSmallCase(e *exporter, tables int) (*smallCase, error) {
@@ -89,18 +109,52 @@ func (c *smallCase) culvertExport(env []string, to string) *exec.Cmd {
 
 // exports compares exports of the whole database with its schema.
 func (c *smallCase) exports(path string, env []string) harness.Benchmark {
-	all := &tablesCase{exporter: c.exporter}
-	return c.benchmark("Export", path, "impl=pg_dump",
-		harness.Variant{Key: "impl=pg_dump", Run: all.settled(c.size, func(dir string) (harness.Sample, error) {
-			return withoutPeak(c.Pipeline("", c.pgDump(env, dir)))
+	return c.benchmark("export", path, "impl=pg_dump",
+		harness.Variant{Key: "impl=pg_dump", Run: c.kept(c.name, func(dir string) (harness.Sample, error) {
+			return c.cost(c.size, func() (harness.Sample, error) {
+				return withoutPeak(c.Pipeline("", c.pgDump(env, dir)))
+			})
 		})},
-		harness.Variant{Key: "impl=culvert", Run: all.settled(c.size, func(dir string) (harness.Sample, error) {
-			got, err := c.Pipeline("", c.culvertExport(env, dir))
+		harness.Variant{Key: "impl=culvert", Run: c.kept(c.name, func(dir string) (harness.Sample, error) {
+			got, err := c.cost(c.size, func() (harness.Sample, error) {
+				return c.Pipeline("", c.culvertExport(env, dir))
+			})
 			if err != nil {
 				return nil, err
 			}
 			return got, c.expectFiles(dir)
 		})})
+}
+
+// kept is a run that writes a directory, after which it waits until the disk has it. The directory stays to the end of
+// the session: for a while after many files were removed, some file systems take much longer to create others.
+func (e *exporter) kept(name string, run func(dir string) (harness.Sample, error)) harness.Run {
+	return func() (harness.Sample, error) {
+		dir, err := os.MkdirTemp(e.Dir, name)
+		if err != nil {
+			return nil, err
+		}
+		dir = filepath.Join(dir, "export")
+		got, err := run(dir)
+		if err != nil {
+			return nil, err
+		}
+		return got, syncAll(dir)
+	}
+}
+
+// syncAll waits until the disk has all files of a directory.
+func syncAll(dir string) error {
+	return filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		return errors.Join(file.Sync(), file.Close())
+	})
 }
 
 func (c *smallCase) expectFiles(dir string) error {
@@ -128,7 +182,7 @@ func (c *smallCase) loads(path string, env []string) harness.Benchmark {
 		fmt.Sprintf("%d|%d|%[1]d", c.tables, c.tables*100),
 	}
 	jobs := strconv.Itoa(parallelJobs)
-	return c.benchmark("Load", path, "impl=pg_restore",
+	return c.benchmark("load", path, "impl=pg_restore",
 		filled.by("impl=pg_restore", func() (harness.Sample, error) {
 			return withoutPeak(c.Pipeline("", c.in(env, "pg_restore", "-j", jobs, "-d", target, c.dump)))
 		}),
@@ -144,7 +198,7 @@ func (c *smallCase) benchmark(work, path, peer string, variants ...harness.Varia
 		most = 0.8
 	}
 	return harness.Benchmark{
-		Name:     fmt.Sprintf("Small/source=postgres/work=%s/path=%s/tables=%d", strings.ToLower(work), path, c.tables),
+		Name:     smallName(work, path, c.tables),
 		Rotate:   true,
 		Variants: variants,
 		Goals:    []harness.Goal{{Variant: "impl=culvert", Peer: peer, Unit: "ns/op", Max: most}},
@@ -153,13 +207,17 @@ func (c *smallCase) benchmark(work, path, peer string, variants ...harness.Varia
 
 // copySchema compares a copy of a database whose schema takes longer than its rows with pgcopydb.
 func (e *exporter) copySchema() ([]harness.Benchmark, error) {
+	tables := e.Size(300, 6)
+	benchmark := fmt.Sprintf("Small/source=postgres/work=copy/path=socket/schema=%d", tables)
+	if !e.Wants(benchmark) {
+		return nil, nil
+	}
 	program, err := exec.LookPath("pgcopydb")
 	if err != nil {
 		e.Say("pgcopydb is not installed, and copies of a large schema are not compared")
 		return nil, nil
 	}
 	const name = "schema"
-	tables := e.Size(300, 6)
 	fill := fmt.Sprintf(largeSchema, tables)
 	if err := errors.Join(e.Run(e.command("createdb", name)),
 		e.Run(e.in(e.into(name), "psql", "-q", "--set", "ON_ERROR_STOP=1", "-c", fill, "-c", "ANALYZE"))); err != nil {
@@ -189,7 +247,7 @@ func (e *exporter) copySchema() ([]harness.Benchmark, error) {
 	jobs, work := strconv.Itoa(parallelJobs), filepath.Join(e.Dir, "pgcopydb")
 	from, to := e.server.ConnString(name), e.server.ConnString(target)
 	return []harness.Benchmark{{
-		Name:   fmt.Sprintf("Small/source=postgres/work=copy/path=socket/schema=%d", tables),
+		Name:   benchmark,
 		Rotate: true,
 		Variants: []harness.Variant{
 			filled.by("impl=pgcopydb", func() (harness.Sample, error) {

@@ -15,6 +15,13 @@ import (
 // smallMaria compares exports and loads of many small tables of MariaDB. mariadb-import reads text, one file a table,
 // into tables that mariadb makes.
 func (e *exporter) smallMaria() ([]harness.Benchmark, error) {
+	tables := e.Size(500, 20)
+	name := func(work string) string {
+		return fmt.Sprintf("Small/source=mariadb/work=%s/path=socket/tables=%d", work, tables)
+	}
+	if !e.Wants(name("export")) && !e.Wants(name("load")) {
+		return nil, nil
+	}
 	for _, program := range []string{"mariadb", "mariadb-dump", "mariadb-import", "mydumper"} {
 		if _, err := exec.LookPath(program); err != nil {
 			e.Say("%s is not installed, and small tables of MariaDB are not compared", program)
@@ -25,7 +32,6 @@ func (e *exporter) smallMaria() ([]harness.Benchmark, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables := e.Size(500, 20)
 	var fill strings.Builder
 	for i := range tables {
 		fmt.Fprintf(&fill, "CREATE TABLE small_%d (id int AUTO_INCREMENT PRIMARY KEY, name text NOT NULL, "+
@@ -61,21 +67,16 @@ func (e *exporter) smallMaria() ([]harness.Benchmark, error) {
 	}
 	servers, size := []*harness.Tree{maria.Tree}, int64(tables*6_000)
 	dumped := func(command func(dir string) *exec.Cmd) harness.Run {
-		return func() (harness.Sample, error) {
-			dir := filepath.Join(e.Dir, "small.dumped")
-			got, err := harness.Work{Bytes: size}.Between("client", servers, func() (harness.Sample, error) {
+		return e.kept("maria", func(dir string) (harness.Sample, error) {
+			return harness.Work{Bytes: size}.Between("client", servers, func() (harness.Sample, error) {
 				return e.Pipeline("", command(dir))
 			})
-			return got, errors.Join(err, settleAll(dir))
-		}
+		})
 	}
 	filled := filling{size, servers, func() error {
 		return run("DROP DATABASE IF EXISTS target; CREATE DATABASE target", "mysql")
 	}, func() (string, error) { return tell("target") }, wanted}
 	jobs := strconv.Itoa(parallelJobs)
-	name := func(work string) string {
-		return fmt.Sprintf("Small/source=mariadb/work=%s/path=socket/tables=%d", work, tables)
-	}
 	return []harness.Benchmark{
 		{
 			Name: name("export"), Rotate: true,

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -42,7 +43,8 @@ type Session struct {
 	Ctx      context.Context
 	stdout   io.Writer
 	quick    bool
-	Dir      string // for files, removed at the end
+	Dir      string         // for files, removed at the end
+	Only     *regexp.Regexp // of the names of benchmarks that are wanted, or nil for all
 	cleanups []func() error
 
 	Paths int // number of network paths that were made
@@ -58,6 +60,9 @@ func NewSession(ctx context.Context, stdout io.Writer, quick bool, parent string
 	s.Cleanup(func() error { return os.RemoveAll(dir) })
 	return s, nil
 }
+
+// Wants reports whether the benchmark of a name is to be run, so that others need not be prepared.
+func (s *Session) Wants(name string) bool { return s.Only == nil || s.Only.MatchString(name) }
 
 // Cleanup calls f when the session ends, last in, first out.
 func (s *Session) Cleanup(f func() error) { s.cleanups = append(s.cleanups, f) }

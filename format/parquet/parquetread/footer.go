@@ -35,6 +35,8 @@ var (
 type chunk struct {
 	begin, size int64 // of its pages in the file
 	text        int64 // before they were compressed
+	filtered    bool  // it has a bloom filter
+	filter      int64 // its size, if the file says it
 	codec       codec
 	err         error // why it cannot be read
 }
@@ -256,6 +258,8 @@ func (c *compact) columnChunk() (k chunk) {
 				switch {
 				case id == 4 && kind == thriftI32:
 					k.codec = codec(c.integer())
+				case id == 15 && kind == thriftI32:
+					k.filter = max(0, c.integer())
 				case kind != thriftI64:
 					return false
 				case id == 6:
@@ -266,6 +270,8 @@ func (c *compact) columnChunk() (k chunk) {
 					data = c.integer()
 				case id == 11:
 					dictionary = c.integer()
+				case id == 14:
+					k.filtered = c.integer() > 0
 				default:
 					return false
 				}
@@ -299,6 +305,10 @@ func (f *file) checkGroups(rows int64) error {
 				return fmt.Errorf("a column of row group %d is not in the file", i+1)
 			}
 			one.Bytes, one.Text = one.Bytes+k.size, one.Text+k.text
+			if k.filtered {
+				one.Filtered = append(one.Filtered, strings.Join(f.leaves[j].path, "."))
+				one.FilterBytes += k.filter
+			}
 			if name := k.codec.String(); !slices.Contains(one.Codecs, name) {
 				one.Codecs = append(one.Codecs, name)
 			}

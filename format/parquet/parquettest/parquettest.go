@@ -37,8 +37,8 @@ func Open(tb testing.TB, data []byte) *pq.File {
 }
 
 // Expect compares a file with the rows that were written, cell by cell: the value that the file has, printed as
-// PostgreSQL prints it, is the canonical text of what was written. It also compares the indexes of pages, if there are
-// any, with the pages.
+// PostgreSQL prints it, is the canonical text of what was written. It also compares the indexes of pages, and bloom
+// filters, if there are any, with the pages.
 func Expect(tb testing.TB, data []byte, columns []source.Column, batches ...*source.Batch) {
 	tb.Helper()
 	file := Open(tb, data)
@@ -69,6 +69,7 @@ func expectColumn(tb testing.TB, file *pq.File, column int, c source.Column, bat
 	for _, group := range file.RowGroups() {
 		chunk := group.ColumnChunks()[column]
 		eachPage(tb, chunk, func(page []pq.Value) {
+			expectFiltered(tb, chunk, page)
 			for len(page) > 0 {
 				entries := 1 // of the row
 				for entries < len(page) && page[entries].RepetitionLevel() > 0 {
@@ -87,6 +88,23 @@ func expectColumn(tb testing.TB, file *pq.File, column int, c source.Column, bat
 				page = page[entries:]
 			}
 		})
+	}
+}
+
+// expectFiltered expects that the bloom filter of a column, if there is one, has the values of a page.
+func expectFiltered(tb testing.TB, chunk pq.ColumnChunk, page []pq.Value) {
+	tb.Helper()
+	filter := chunk.BloomFilter()
+	if filter == nil {
+		return
+	}
+	for _, v := range page {
+		if v.IsNull() {
+			continue
+		}
+		if has, err := filter.Check(v); err != nil || !has {
+			tb.Fatalf("the bloom filter does not have %v: %v", v, err)
+		}
 	}
 }
 

@@ -25,9 +25,21 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err := db.checkSchema(ctx, schema); err != nil {
 		return nil, err
 	}
-	s := db.session
-	tables, err := s.list(ctx, tablesSQL, schema, s.schemas, strconv.FormatBool(s.own))
-	return tables, s.failed(ctx, listing, err)
+	tables, err := db.list(ctx, schema, db.session.own)
+	return tables, db.session.failed(ctx, listing, err)
+}
+
+// list returns the tables of a schema, as tablesSQL lists them. They are asked for once, since the snapshot stays.
+func (db *DB) list(ctx context.Context, schema string, own bool) ([]string, error) {
+	key := strconv.FormatBool(own) + " " + schema
+	if tables, known := db.known.listed(key); known {
+		return tables, context.Cause(ctx)
+	}
+	tables, err := db.session.list(ctx, tablesSQL, schema, db.session.schemas, strconv.FormatBool(own))
+	if err == nil {
+		db.known.keepList(key, tables)
+	}
+	return tables, err
 }
 
 // listing is what fails.

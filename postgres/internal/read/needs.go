@@ -21,10 +21,11 @@ func (db *DB) Needs(ctx context.Context, tables []string) (*source.Schema, error
 	s := db.session
 	known := map[string]string{}
 	for some := range slices.Chunk(tables, preparedAtOnce) {
-		found, err := s.findRelations(ctx, some)
+		found, err := db.find(ctx, some)
 		if err != nil {
 			return nil, err
 		}
+		db.known.keepFound(found)
 		for _, one := range found {
 			known[one.name] = one.relation.oid
 		}

@@ -21,11 +21,8 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
-	foreign, err := db.session.list(ctx, anyForeignSQL)
-	if err != nil {
-		return nil, db.session.failed(ctx, "looking for foreign tables", err)
-	}
-	var outside []string
+	var outside, foreign []string
+	asked := false // only if it matters: the server has to read all of pg_class
 	for _, name := range names {
 		if db.known.of(name) != nil {
 			continue // an ordinary table
@@ -37,7 +34,16 @@ func (db *DB) OutsideSnapshot(ctx context.Context, names []string) ([]string, er
 		if err != nil {
 			return nil, err
 		}
-		if r.plain || r.kind != "v" && len(foreign) == 0 {
+		if r.plain {
+			continue
+		}
+		if r.kind != "v" && !asked {
+			if foreign, err = db.session.list(ctx, anyForeignSQL); err != nil {
+				return nil, db.session.failed(ctx, "looking for foreign tables", err)
+			}
+			asked = true
+		}
+		if r.kind != "v" && len(foreign) == 0 {
 			continue
 		}
 		read, err := db.session.list(ctx, outsideSQL, r.oid, "{}", "{}")

@@ -29,7 +29,7 @@ func (db *DB) Prepare(ctx context.Context, tables []string) error {
 		return err
 	}
 	for some := range slices.Chunk(tables, preparedAtOnce) {
-		found, err := db.session.findRelations(ctx, some)
+		found, err := db.find(ctx, some)
 		if err != nil {
 			return err
 		}
@@ -53,10 +53,53 @@ type prepared struct {
 	mu        sync.Mutex
 	tables    map[string]*known
 	sequences map[string]source.Sequence // of their definitions, by name as SQL
+	found     map[string]*known          // tables that were found, but not looked up
+	lists     map[string][]string        // see [DB.list]
 }
 
 func newPrepared() *prepared {
-	return &prepared{tables: map[string]*known{}, sequences: map[string]source.Sequence{}}
+	return &prepared{
+		tables: map[string]*known{}, sequences: map[string]source.Sequence{}, found: map[string]*known{},
+		lists: map[string][]string{},
+	}
+}
+
+// listed returns a list that was kept.
+func (p *prepared) listed(key string) (tables []string, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	tables, known = p.lists[key]
+	return slices.Clone(tables), known
+}
+
+func (p *prepared) keepList(key string, tables []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists[key] = slices.Clone(tables)
+}
+
+// keepFound keeps tables for Prepare, which finds others.
+func (p *prepared) keepFound(found []*known) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range found {
+		p.found[one.name] = one
+	}
+}
+
+// takeFound returns those of the tables that were kept, once, and the names of the others.
+func (p *prepared) takeFound(names []string) (found []*known, others []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, name := range names {
+		if one := p.found[name]; one != nil {
+			found = append(found, one)
+			delete(p.found, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	return found, others
 }
 
 // known is what is known of a table. Only the definition changes.
@@ -128,6 +171,16 @@ FROM unnest($1::text[], $3::name[]) AS w(name, ending)
 JOIN pg_catalog.pg_class c ON c.relname = w.ending JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 	AND (c.relname = w.name AND ` + visible + ` OR n.nspname || '.' || c.relname = w.name)`
+
+// find finds the tables of the given names that can be prepared. Those that are kept were found before.
+func (db *DB) find(ctx context.Context, names []string) ([]*known, error) {
+	found, names := db.known.takeFound(names)
+	if len(names) == 0 {
+		return found, nil
+	}
+	others, err := db.session.findRelations(ctx, names)
+	return append(found, others...), err
+}
 
 // findRelations finds the tables of the given names that can be prepared.
 func (s *session) findRelations(ctx context.Context, names []string) ([]*known, error) {
@@ -260,17 +313,29 @@ func (s *session) lookUpSizes(ctx context.Context, byOID map[string]*known, oids
 // domainsSQL returns the base type of each domain, which may be another domain.
 const domainsSQL = "SELECT oid, typbasetype FROM pg_catalog.pg_type WHERE typtype = 'd'"
 
+// baseTypes returns the base type of each domain. They are asked for once, since the snapshot stays.
+func (s *session) baseTypes(ctx context.Context) (map[string]string, error) {
+	if s.bases != nil {
+		return s.bases, nil
+	}
+	found, err := s.query(ctx, 2, domainsSQL)
+	if err != nil {
+		return nil, err
+	}
+	s.bases = map[string]string{}
+	for _, row := range found {
+		s.bases[string(row[0])] = string(row[1])
+	}
+	return s.bases, nil
+}
+
 // lookUpColumns sets the columns of tables.
 func (s *session) lookUpColumns(ctx context.Context, byOID map[string]*known, oids string) error {
-	bases := map[string]string{}
-	found, err := s.query(ctx, 2, domainsSQL)
+	bases, err := s.baseTypes(ctx)
 	if err != nil {
 		return err
 	}
-	for _, row := range found {
-		bases[string(row[0])] = string(row[1])
-	}
-	found, err = s.query(ctx, 6, `
+	found, err := s.query(ctx, 6, `
 SELECT a.attrelid, a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), a.atttypid,
 	`+madeOf("a.atttypid", "a.atttypmod")+`, `+refusesNull+`
 FROM pg_catalog.pg_attribute a WHERE a.attrelid = ANY ($1::oid[]) AND a.attnum > 0 AND NOT a.attisdropped

@@ -96,7 +96,7 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 // forTables returns what each table needs.
 func (db *DB) forTables(ctx context.Context, ownRows bool) ([]source.Statement, error) {
 	s := db.session
-	tables, err := s.list(ctx, tablesSQL, "", s.schemas, strconv.FormatBool(s.own || ownRows))
+	tables, err := db.list(ctx, "", s.own || ownRows)
 	if err != nil || len(tables) == 0 {
 		return nil, s.failed(ctx, listing, err)
 	}
@@ -204,7 +204,7 @@ WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND ` + ofUsers + `
 			OR d.deptype IN ('a', 'i') AND d.refobjid = ANY ($1::oid[])))
 ORDER BY n.nspname, c.relname`
 
-// sequencesAtOnce is the number of sequences that one statement reads, each of which takes a lock.
+// sequencesAtOnce is the number of sequences that are read in one round trip, each of which takes a lock.
 const sequencesAtOnce = 100
 
 // addPositions adds statements that set the positions of all sequences.

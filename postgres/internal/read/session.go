@@ -45,6 +45,7 @@ type session struct {
 
 	description source.Description
 	types       map[typeID]source.Column // without names, as far as they are known
+	bases       map[string]string        // of domains, once they are known: see [session.baseTypes]
 	prepared    map[string]string        // names of prepared statements by their SQL; "" for one that was run once
 	end         string                   // the statements that end the session; a pooler keeps its connection
 
@@ -210,19 +211,26 @@ func (s *session) release(ctx context.Context) error {
 // probe runs the statements that ask adds to a batch, and undoes their locks, their settings and their failure, which
 // it returns as a *pgconn.PgError.
 func (s *session) probe(ctx context.Context, ask func(*pgconn.Batch)) ([]*pgconn.Result, error) {
-	const (
-		begin = "SAVEPOINT culvert_probe"
-		undo  = "ROLLBACK TO SAVEPOINT culvert_probe"
-		end   = "RELEASE SAVEPOINT culvert_probe"
-	)
 	var batch pgconn.Batch
-	batch.ExecParams(begin, nil, nil, nil, nil)
+	batch.ExecParams(beginProbe, nil, nil, nil, nil)
 	ask(&batch)
-	batch.ExecParams(undo, nil, nil, nil, nil)
-	batch.ExecParams(end, nil, nil, nil, nil)
+	batch.ExecParams(undoProbe, nil, nil, nil, nil)
+	batch.ExecParams(endProbe, nil, nil, nil, nil)
 	results, err := s.conn.ExecBatch(ctx, &batch).ReadAll()
+	return s.probed(ctx, results, err)
+}
+
+// These begin and end a probe.
+const (
+	beginProbe = "SAVEPOINT culvert_probe"
+	undoProbe  = "ROLLBACK TO SAVEPOINT culvert_probe"
+	endProbe   = "RELEASE SAVEPOINT culvert_probe"
+)
+
+// probed returns the results of what a probe has asked for.
+func (s *session) probed(ctx context.Context, results []*pgconn.Result, err error) ([]*pgconn.Result, error) {
 	if wire.IsRefusal(ctx, err) && s.conn.TxStatus() == failedTransaction {
-		if undoErr := s.conn.Exec(ctx, undo+";"+end).Close(); undoErr != nil {
+		if undoErr := s.conn.Exec(ctx, undoProbe+";"+endProbe).Close(); undoErr != nil {
 			err = undoErr
 		}
 	}
@@ -291,6 +299,12 @@ func (s *session) userPath() [][]byte { return [][]byte{[]byte(s.searchPath), []
 func (s *session) probeQuery(ctx context.Context, columns int, sql string) ([][][]byte, error) {
 	results, err := s.probe(ctx, func(batch *pgconn.Batch) { s.add(batch, sql) })
 	return answerOf(results, err, columns)
+}
+
+// probeAll is probe for statements that need nothing of the search path, and have no parameters.
+func (s *session) probeAll(ctx context.Context, sql string) ([]*pgconn.Result, error) {
+	results, err := s.conn.Exec(ctx, beginProbe+";\n"+sql+undoProbe+"; "+endProbe).ReadAll()
+	return s.probed(ctx, results, err)
 }
 
 // answerOf returns the rows of the second of three statements.

@@ -48,12 +48,15 @@ func (c *columnsInspection) write(b *strings.Builder, line func(label, format st
 	}
 	var all, largest format.RowGroup
 	for _, g := range c.Groups {
-		all.Bytes, all.Text = all.Bytes+g.Bytes, all.Text+g.Text
+		all.Bytes, all.Text, all.FilterBytes = all.Bytes+g.Bytes, all.Text+g.Text, all.FilterBytes+g.FilterBytes
 		largest.Rows, largest.Text = max(largest.Rows, g.Rows), max(largest.Text, g.Text)
 		for _, codec := range g.Codecs {
 			if !slices.Contains(all.Codecs, codec) {
 				all.Codecs = append(all.Codecs, codec)
 			}
+		}
+		if len(g.Filtered) > len(all.Filtered) {
+			all.Filtered = g.Filtered
 		}
 	}
 	line("rows", "%s in %s", ui.Count(c.Rows), ui.Several(int64(len(c.Groups)), "row group"))
@@ -66,6 +69,9 @@ func (c *columnsInspection) write(b *strings.Builder, line func(label, format st
 			line("values", "%s bytes compressed (%s)", ui.Count(all.Bytes), codecs)
 			line("largest group", "%s rows", ui.Count(largest.Rows))
 		}
+	}
+	if len(all.Filtered) > 0 {
+		line("bloom filters", "of %s, %s bytes", ui.Line(strings.Join(all.Filtered, ", ")), ui.Count(all.FilterBytes))
 	}
 	line("columns", "%d", len(c.Schema))
 	for _, one := range c.Schema {

@@ -180,6 +180,11 @@ func Incomplete(err error) error { return &IncompleteError{err} }
 
 func (e *IncompleteError) Unwrap() error { return e.error }
 
+// ChecksError says which checks have failed. They were reported before.
+type ChecksError []string
+
+func (e ChecksError) Error() string { return "failed: " + strings.Join(e, ", ") }
+
 // ReportedError is an error that was reported as JSON.
 type ReportedError struct{ error }
 

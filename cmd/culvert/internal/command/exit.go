@@ -82,7 +82,7 @@ func partial(err error) (failed, tables int, is bool) {
 // isReported reports whether every failure in an error was reported before.
 func isReported(err error) bool {
 	_, _, is := partial(err)
-	return is || Is[*IncompleteError](err)
+	return is || Is[*IncompleteError](err) || Is[ChecksError](err)
 }
 
 // Is reports whether an error is, or wraps, one of type E.

@@ -1,7 +1,7 @@
 // Package doctor is the verb doctor: it finds out what may keep an export of a database from working, by doing what an
 // export does before it reads rows.
 //
-// What every database has is checked here; what only some have is in [engines].
+// What every database has is checked here; what only some have is in [engines], and what only job files say in job.go.
 package doctor
 
 import (
@@ -17,6 +17,7 @@ import (
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
+	verb "culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
 	"culvert/source"
@@ -24,16 +25,22 @@ import (
 
 // New returns the command doctor.
 func New(a *command.App) *cobra.Command {
-	from, r := &database.Flags{}, &Report{Checks: []check{}}
-	cmd := a.Reporting("doctor", r, func(ctx context.Context, args []string) error {
+	from, job, r := &database.Flags{}, command.NotEmpty(""), &Report{Checks: []check{}}
+	var cmd *cobra.Command
+	cmd = a.Reporting("doctor", r, func(ctx context.Context, args []string) error {
+		e := &examination{Report: r, now: time.Now, limit: limit}
+		if job != "" {
+			return e.job(ctx, a, cmd, args)
+		}
 		db, names, err := from.Parse(a, args)
 		if err != nil {
 			return err
 		}
-		e := &examination{Report: r, db: db, now: time.Now, limit: limit}
+		e.db = db
 		return db.Explain(e.run(ctx, names))
 	})
 	from.Add(cmd)
+	cmd.Flags().Var(&job, "job", "check what the job file `FILE` says, and where it goes")
 	cmd.ValidArgsFunction = from.CompleteTables
 	return cmd
 }
@@ -52,6 +59,8 @@ func limit(ctx context.Context) (context.Context, context.CancelFunc) {
 type examination struct {
 	*Report
 	db     database.Database
+	trial  *verb.Trial // or nil, if no job file is named
+	bytes  int64       // about, of the tables that a job file means
 	src    source.Source
 	now    func() time.Time
 	limit  func(context.Context) (context.Context, context.CancelFunc) // of the reading of a table
@@ -75,23 +84,40 @@ func (e *examination) run(ctx context.Context, names []string) (err error) {
 	if err := engines[e.db.Engine](ctx, e); err != nil {
 		return err
 	}
-	whole := len(names) == 0
-	if lister, is := e.src.(source.Lister); is && whole {
-		if names, err = lister.Tables(ctx, ""); err != nil {
-			return err
+	names, whole, err := e.meant(ctx, names)
+	if err != nil {
+		return err
+	}
+	failed := 0
+	if !e.has("patterns", failedResult) {
+		if failed, err = e.tables(ctx, names); err == nil {
+			err = e.snapshot(ctx, names)
+		}
+		if err == nil && whole {
+			err = e.schema(ctx)
 		}
 	}
-	failed, err := e.tables(ctx, names)
-	if err == nil {
-		err = e.snapshot(ctx, names)
-	}
-	if err == nil && whole {
-		err = e.schema(ctx)
+	if err == nil && e.trial != nil {
+		err = e.around(ctx)
 	}
 	if err == nil && failed > 0 {
 		err = &export.PartialError{Failed: failed, Tables: len(names)}
 	}
 	return err
+}
+
+// meant returns the tables that are meant, and whether the schema of the whole database is.
+func (e *examination) meant(ctx context.Context, names []string) (_ []string, whole bool, err error) {
+	if e.trial != nil {
+		names, whole = e.chosen(ctx)
+		return names, whole, ctx.Err()
+	}
+	lister, is := e.src.(source.Lister)
+	if len(names) > 0 || !is {
+		return names, len(names) == 0, nil
+	}
+	names, err = lister.Tables(ctx, "")
+	return names, true, err
 }
 
 // tables tries to read each table, and returns how many cannot be read.
@@ -137,7 +163,7 @@ var errLocked = errors.New("the table is locked")
 func (e *examination) table(ctx context.Context, name string) (err error) {
 	bounded, cancel := e.limit(ctx)
 	defer cancel()
-	if err = readOne(bounded, e.src, name); err == nil || ctx.Err() != nil || context.Cause(bounded) != errLocked {
+	if err = e.read(bounded, name); err == nil || ctx.Err() != nil || context.Cause(bounded) != errLocked {
 		return err
 	}
 	// The statement was interrupted, and the session may have ended with it.
@@ -149,12 +175,28 @@ func (e *examination) table(ctx context.Context, name string) (err error) {
 	return errLocked
 }
 
-func readOne(ctx context.Context, src source.Source, name string) (err error) {
+// read reads a row of a table, with the columns that a job file names. A condition is only looked at, since the first
+// row that meets it may be far.
+func (e *examination) read(ctx context.Context, name string) error {
+	of := source.Selection{}
+	if e.trial != nil {
+		chosen, bytes, rows, err := e.trial.Estimate(ctx, e.src, name)
+		if err != nil || !rows {
+			return err
+		}
+		of.Columns = chosen.Columns
+		e.bytes += bytes
+	}
+	return readOne(ctx, e.src, name, of)
+}
+
+func readOne(ctx context.Context, src source.Source, name string, of source.Selection) (err error) {
 	selector, is := src.(source.Selector)
 	if !is {
 		return errors.New("the source cannot read a part of a table")
 	}
-	rows, err := selector.Select(ctx, name, source.Selection{Limit: 1})
+	of.Limit = 1
+	rows, err := selector.Select(ctx, name, of)
 	if err != nil {
 		return err
 	}
@@ -232,7 +274,11 @@ func (e *examination) schema(ctx context.Context) error {
 		e.add("schema", warning, "not checked, since tables are locked")
 		return nil
 	}
-	schema, err := source.SchemaOf(ctx, e.src, source.SchemaConfig{})
+	config := source.SchemaConfig{}
+	if e.trial != nil {
+		config, _ = e.trial.Schema()
+	}
+	schema, err := source.SchemaOf(ctx, e.src, config)
 	if none, is := errors.AsType[*source.NoSchemaError](err); is && ctx.Err() == nil {
 		var hints []string
 		if none.Hint != "" {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"culvert/cmd/culvert/internal/command"
@@ -47,12 +48,24 @@ func (r *Report) Text() string {
 		}
 	}
 	end := "an export would work"
-	if counts[failedResult] > 0 {
-		end = "an export would lack tables: " + ui.Several(int64(counts[failedResult]), "failed check")
+	if failed := ui.Several(int64(counts[failedResult]), "failed check"); !r.onlyTables() {
+		end = "an export would fail: " + failed
+	} else if counts[failedResult] > 0 {
+		end = "an export would lack tables: " + failed
 	}
 	if counts[warning] > 0 {
 		end += ", " + ui.Several(int64(counts[warning]), "warning")
 	}
 	b.WriteString("\n" + end + "\n")
 	return b.String()
+}
+
+// has reports whether a check has a result.
+func (r *Report) has(name, result string) bool {
+	return slices.ContainsFunc(r.Checks, func(c check) bool { return c.Name == name && c.Result == result })
+}
+
+// onlyTables reports whether no other check has failed than those of tables.
+func (r *Report) onlyTables() bool {
+	return !slices.ContainsFunc(r.Checks, func(c check) bool { return c.Result == failedResult && c.Name != "tables" })
 }

@@ -76,10 +76,6 @@ func (e *request) choose(ctx context.Context, src source.Source, a *command.App)
 	if err != nil {
 		return err
 	}
-	if len(chosen.Names) == 0 {
-		return command.WithHint(errors.New("no table is left to export"), "see which there are: culvert export "+
-			"SOURCE --all --dry-run")
-	}
 	for _, pattern := range chosen.Unmatched {
 		if !e.options.JSON {
 			a.Console.Warn(fmt.Sprintf("no table matches %q", pattern))
@@ -105,6 +101,10 @@ func (e *request) chosenOf(ctx context.Context, src source.Source) (*tablechoice
 		return nil, err
 	}
 	chosen, err := rules.Choose(ctx, src, names)
+	if err == nil && len(chosen.Names) == 0 {
+		err = command.WithHint(errors.New("no table is left to export"), "see which there are: culvert export "+
+			"SOURCE --all --dry-run")
+	}
 	return chosen, jobfile.Explain(err)
 }
 

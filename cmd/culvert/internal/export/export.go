@@ -66,6 +66,12 @@ type options struct {
 
 // New returns the command export.
 func New(a *command.App) *cobra.Command {
+	cmd, _ := newCommand(a)
+	return cmd
+}
+
+// newCommand returns the command with its flags.
+func newCommand(a *command.App) (*cobra.Command, *options) {
 	o := &options{}
 	cmd := help.Command("export")
 	o.given = cmd.Flags().Changed
@@ -111,7 +117,7 @@ func New(a *command.App) *cobra.Command {
 		cmd.MarkFlagsMutuallyExclusive(name, "workers")
 	}
 	flags.Lookup("jobs").Usage = "use `N` cores, and connections to a server (default: all)"
-	return cmd
+	return cmd, o
 }
 
 // addTables adds the flags that say which tables, and what of them.
@@ -366,7 +372,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 			return nil, err
 		}
 	}
-	return plan, o.Layout.Apply(plan)
+	return plan, o.Layout.Apply(plan, o.several(names))
 }
 
 // namesFile reports whether -o is the name of a file, as far as that can be known without asking another machine.

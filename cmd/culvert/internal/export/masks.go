@@ -17,6 +17,9 @@ import (
 
 // mask finds out what is masked of tables. It is done once, before a row is read.
 func (e *request) mask(ctx context.Context, a *command.App, src source.Source, names []string) (err error) {
+	if err := e.checkBloom(ctx, src, names); err != nil {
+		return err
+	}
 	if !e.options.masks.Given() || e.masked != nil || len(names) == 0 {
 		return nil
 	}
@@ -24,6 +27,25 @@ func (e *request) mask(ctx context.Context, a *command.App, src source.Source, n
 		return e.db.Explain(err)
 	}
 	e.masked = names
+	return nil
+}
+
+// checkBloom refuses a bloom filter of a column that no table has.
+func (e *request) checkBloom(ctx context.Context, src source.Source, names []string) error {
+	if len(e.options.Bloom) == 0 || !e.options.several(names) { // the export of one table does it
+		return nil
+	}
+	tables, err := e.plan.MaskTables(ctx, src, names)
+	if err != nil {
+		return e.db.Explain(err)
+	}
+	for _, name := range e.options.Bloom {
+		has := func(c source.Column) bool { return c.Name == name }
+		isOf := func(t mask.Table) bool { return t.Definition == nil || slices.ContainsFunc(t.Columns, has) }
+		if !slices.ContainsFunc(tables, isOf) {
+			return command.Usagef("--bloom: no table has a column %q", name)
+		}
+	}
 	return nil
 }
 

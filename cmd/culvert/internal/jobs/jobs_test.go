@@ -76,7 +76,7 @@ func TestSettings(t *testing.T) {
 	}
 	how := Layout{Format: "jsonl", InvalidUTF8: "base64", Compression: "gzip"}
 	plan := &export.Plan{Recipients: []age.Recipient{identity.Recipient()}}
-	if err := how.Apply(plan); err != nil {
+	if err := how.Apply(plan, false); err != nil {
 		t.Fatal(err)
 	}
 	_, l, err := argument.Locate(t.Context(), a, filepath.Join(t.TempDir(), "run"), &argument.PlaceFlags{})

@@ -25,6 +25,8 @@ type Layout struct {
 	InvalidUTF8 string `json:"invalid_utf8"`
 	Compression string `json:"compression"`
 	Lossy       string `json:"lossy,omitempty"`
+
+	Bloom []string `json:"bloom,omitempty"` // columns
 }
 
 var (
@@ -49,6 +51,8 @@ func (l *Layout) Add(cmd *cobra.Command) {
 		"compress with `CODEC`: zstd, gzip or none; parquet and arrow do it inside")
 	flags.StringVar(&l.Lossy, "lossy", "",
 		"with -f parquet or arrow, write values that do not fit their type as `WAY`: null or string")
+	flags.StringSliceVar(&l.Bloom, "bloom", nil,
+		"with -f parquet, write bloom filters of `COLUMNS`, for lookups: a,b,c")
 	for flag, values := range map[string][]string{
 		"lossy":  slices.Sorted(maps.Keys(format.LossyNames)),
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
@@ -70,8 +74,8 @@ func (l *Layout) Settle(given func(flag string) bool) {
 	}
 }
 
-// Apply makes a plan write rows so. The error is one of usage.
-func (l *Layout) Apply(plan *export.Plan) (err error) {
+// Apply makes a plan write rows so, of several tables or of one. The error is one of usage.
+func (l *Layout) Apply(plan *export.Plan, several bool) (err error) {
 	if plan.Compression, err = export.ParseCompression(l.Compression); err != nil {
 		return badValue("--compress", l.Compression, compressions)
 	}
@@ -83,6 +87,9 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 			"add: -f text")
 	case l.InvalidUTF8 != "error" && l.Format != "jsonl":
 		return command.Usagef("--invalid-utf8 is only for -f jsonl: other formats keep all bytes")
+	case len(l.Bloom) > 0 && l.Format != "parquet":
+		return command.WithHint(command.Usagef("--bloom is for Parquet, and cannot be combined with -f %s", l.Format),
+			"add: -f parquet")
 	case l.Format == "parquet" && plan.Compression != export.None:
 		return command.WithHint(command.Usagef("-f parquet compresses by itself, so -c cannot be %s", l.Compression),
 			"leave out -c, and .zst or .gz in the name")
@@ -105,7 +112,7 @@ func (l *Layout) Apply(plan *export.Plan) (err error) {
 	case "text":
 		plan.Format = format.Text{Line: l.Line}
 	case "parquet":
-		plan.Format = parquet.Format{}
+		plan.Format = parquet.Format{Bloom: l.Bloom, BloomOptional: several}
 	case "arrow", "arrows":
 		plan.Format = arrow.Format{Stream: l.Format == "arrows", Uncompressed: plan.Compression == export.None}
 		plan.Compression = export.None

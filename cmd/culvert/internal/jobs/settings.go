@@ -174,7 +174,7 @@ func output(
 		return nil, err
 	}
 	plan := &export.Plan{Jobs: 1, Unencrypted: len(s.Recipients) == 0, FailFast: s.FailFast}
-	if err := s.Apply(plan); err != nil {
+	if err := s.Apply(plan, true); err != nil {
 		return nil, err
 	}
 	if err := s.applyMasks(ctx, plan, masks); err != nil {
