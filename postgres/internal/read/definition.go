@@ -168,9 +168,6 @@ func (s *session) readSequences(ctx context.Context, sequences []*source.Sequenc
 	if err == nil && len(found) != len(sequences) {
 		err = errAnswer
 	}
-	if err == nil && len(found) != len(sequences) {
-		err = errAnswer
-	}
 	if err != nil {
 		return err
 	}
