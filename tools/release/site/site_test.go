@@ -110,6 +110,7 @@ func TestSite(t *testing.T) {
 	if out, err := mkdocs(dir); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	checkAlone(t, filepath.Join(dir, "out"))
 	help, err := helptext.Read(program)
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +135,21 @@ func TestSite(t *testing.T) {
 		if out, err := mkdocs(dir); err == nil || !strings.Contains(out, "nowhere") {
 			t.Errorf("%s: %v\n%s", dead, err, out)
 		}
+	}
+}
+
+// checkAlone finds nothing that a page loads from another site, and all that it loads from its own.
+func checkAlone(t *testing.T, dir string) {
+	loads := regexp.MustCompile(`<(?:script|img)[^>]* src="([^"]*)"|<link rel="stylesheet" href="([^"]*)"`)
+	found := loads.FindAllStringSubmatch(read(t, filepath.Join(dir, "index.html")), -1)
+	for _, one := range found {
+		name, _, _ := strings.Cut(one[1]+one[2], "?")
+		if _, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Errorf("the first page loads %s: %v", name, err)
+		}
+	}
+	if len(found) < 4 {
+		t.Errorf("the first page loads only %q", found)
 	}
 }
 
