@@ -95,34 +95,63 @@ func castBoolean(kind source.Kind, value, _ []byte) (source.Kind, []byte, error)
 	return kind, nil, errBoolean
 }
 
-// layouts are of dates and times in the order of ISO 8601, and with days first if dots part them. A fraction of a
-// second may follow each second.
-var layouts = []string{
-	"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02T15:04:05Z07:00", "2006-01-02 15:04:05Z07:00",
-	"2006-01-02 15:04:05Z07", "2006-01-02 15:04:05 Z07:00", "2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02",
-	"20060102T150405", "20060102T150405Z0700", "20060102", "02.01.2006 15:04:05", "02.01.2006 15:04", "02.01.2006",
-}
-
 // castMoment makes a timestamp, in UTC if the text has another offset.
 func (m moments) castMoment(kind source.Kind, value, room []byte) (source.Kind, []byte, error) {
 	const longest = 40 // characters of what can be one
-	text := bytes.TrimSpace(value)
+	text := string(bytes.TrimSpace(value))
 	if len(text) > longest {
 		return kind, nil, errMoment
 	}
-	for _, layout := range layouts {
-		at, err := time.Parse(layout, string(text))
-		if err != nil {
-			continue
-		}
-		at = at.UTC()
-		switch year := at.Year(); {
-		case year < 1 || year > 9999:
-			return kind, nil, errRange
-		case at.Nanosecond()%1000 != 0:
-			return kind, nil, errDigits
-		}
-		return source.Text, m.appendTo(room, at), nil
+	if before, is := strings.CutSuffix(text, " UTC"); is {
+		text = before + "Z"
 	}
-	return kind, nil, errMoment
+	at, err := time.Parse(layoutOf(text), text)
+	if err != nil {
+		return kind, nil, errMoment
+	}
+	at = at.UTC()
+	switch year := at.Year(); {
+	case year < 1 || year > 9999:
+		return kind, nil, errRange
+	case at.Nanosecond()%1000 != 0:
+		return kind, nil, errDigits
+	}
+	return source.Text, m.appendTo(room, at), nil
+}
+
+// layoutOf returns the layout that a text has if it is a date, perhaps with a time of the day, and perhaps with an
+// offset from UTC: in the order of ISO 8601, or with days first if dots part them. A fraction of a second may follow
+// the seconds, without being in the layout.
+func layoutOf(text string) string {
+	date, times := "2006-01-02", [2]string{"15:04", "15:04:05"}
+	switch {
+	case len(text) > 2 && text[2] == '.':
+		date = "02.01.2006"
+	case len(text) > 4 && text[4] != '-':
+		date, times = "20060102", [2]string{"1504", "150405"}
+	}
+	if len(text) <= len(date) {
+		return date
+	}
+	separator, clock, zone := text[len(date):len(date)+1], text[len(date)+1:], ""
+	if separator != "T" {
+		separator = " "
+	}
+	if at := strings.IndexAny(clock, "Z+-"); at >= 0 {
+		switch len(clock[at:]) {
+		case len("+01"):
+			zone = "Z07"
+		case len("+0100"):
+			zone = "Z0700"
+		default:
+			zone = "Z07:00"
+		}
+		if clock = clock[:at]; strings.HasSuffix(clock, " ") {
+			clock, zone = clock[:at-1], " "+zone
+		}
+	}
+	if len(clock) <= len(times[0]) {
+		return date + separator + times[0] + zone
+	}
+	return date + separator + times[1] + zone
 }
