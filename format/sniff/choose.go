@@ -1,11 +1,14 @@
 package sniff
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
 	"culvert/format"
+	"culvert/source"
 )
 
 // chooseNull chooses what stands for NULL, and reads the text again with it. Nothing does so where it would leave
@@ -117,4 +120,50 @@ func (c *candidate) chooseTrim(s *search) {
 	if again := s.read(d); again.columns != nil && (again.problem == nil || c.problem != nil) {
 		*c = *again
 	}
+}
+
+// isPlain reports whether a load without a dialect finds the same rows. It does not if lines are empty or end in CR, or
+// if a quote is within a value: there it begins a part of the value that may go on in the next line.
+func (c *candidate) isPlain(s *search) bool {
+	if c.dialect.String() != "" {
+		return false
+	}
+	r, err := c.dialect.Reader(streamOf(s.text, s.isWhole))
+	if err != nil {
+		return false
+	}
+	want, err := io.ReadAll(r)
+	if err != nil && err != errCut {
+		return false
+	}
+	n := len(s.text)
+	if !s.isWhole {
+		n, _ = format.CSV{}.Cut(s.text)
+	}
+	got, err := rewritten(s.text[:n], len(c.columns))
+	return err == nil && bytes.Equal(got, want)
+}
+
+// rewritten returns rows of CSV, the header among them, as package format writes them.
+func rewritten(text []byte, columns int) (out []byte, err error) {
+	decoder, err := format.CSV{}.Decoder(make([]format.Field, columns))
+	if err != nil {
+		return nil, err
+	}
+	encoder, err := format.CSV{}.Encoder(make([]source.Column, columns))
+	if err != nil {
+		return nil, err
+	}
+	var batch source.Batch
+	for len(text) > 0 {
+		n, err := decoder.Decode(&batch, text)
+		if err != nil {
+			return nil, err
+		}
+		text = text[n:]
+		if out, err = encoder.AppendRows(out, &batch); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }

@@ -129,13 +129,25 @@ func (s *search) delimiters() (all []string) {
 func (s *search) bestOf(base format.Dialect, delimiters []string) *candidate {
 	var best *candidate
 	for _, delimiter := range delimiters {
+		untrimmed := map[string]bool{} // with these line ends, the text is read as it is
 		for _, d := range s.variants(base, delimiter) {
-			if one := s.read(d); best == nil || one.score > best.score {
+			one := s.read(d)
+			isUsual := !d.Trim && !d.Unquoted && d.Quote == 0 && d.Escape == 0
+			untrimmed[d.LineEnd] = untrimmed[d.LineEnd] || isUsual && one.problem == nil
+			if d.Trim && untrimmed[d.LineEnd] && !s.isPadded(delimiter) {
+				continue // the spaces are those of texts
+			}
+			if best == nil || one.score > best.score {
 				best = one
 			}
 		}
 	}
 	return best
+}
+
+// isPadded reports whether a space follows most delimiters.
+func (s *search) isPadded(delimiter string) bool {
+	return 2*bytes.Count(s.text, []byte(delimiter+" ")) > bytes.Count(s.text, []byte(delimiter))
 }
 
 // variants returns dialects with a delimiter. The first wins if others read the text as well.
@@ -162,6 +174,9 @@ func (s *search) variants(base format.Dialect, delimiter string) (all []format.D
 	if has(`\`) {
 		add(func(d *format.Dialect) { d.Escape, d.Escapes = '\\', format.EscapeQuoted })
 		add(func(d *format.Dialect) { d.Escape = '\\' })
+		if !s.hasLetters(delimiter) {
+			return s.withLineEnds(all)
+		}
 		first, _, _ := bytes.Cut(s.text, []byte("\n"))
 		letters := func(d *format.Dialect) {
 			d.Escape, d.Escapes, d.Null = '\\', format.EscapeLetters, `\N`
@@ -174,14 +189,35 @@ func (s *search) variants(base format.Dialect, delimiter string) (all []format.D
 			add(func(d *format.Dialect) { letters(d); d.Quote = '\'' })
 		}
 	}
-	if returns, pairs := bytes.Count(s.text, []byte("\r")), bytes.Count(s.text, []byte("\r\n")); returns > 0 &&
-		(returns != pairs || pairs != bytes.Count(s.text, []byte("\n"))) {
-		for _, d := range all {
-			for _, end := range []string{"\n", "\r\n", "\r"} {
-				if has(end) {
-					d.LineEnd = end
-					all = append(all, d)
-				}
+	return s.withLineEnds(all)
+}
+
+// hasLetters reports whether all escapes of a text are those that programs write which escape with letters.
+func (s *search) hasLetters(delimiter string) bool {
+	text := s.text
+	for {
+		at := bytes.IndexByte(text, '\\')
+		if at < 0 || at+1 == len(text) {
+			return true
+		}
+		if c := text[at+1]; strings.IndexByte("\\NbfnrtvZ0.\"'\r\n", c) < 0 && c != delimiter[0] {
+			return false
+		}
+		text = text[at+2:]
+	}
+}
+
+// withLineEnds adds dialects with each line end, if the text has several.
+func (s *search) withLineEnds(all []format.Dialect) []format.Dialect {
+	returns, pairs := bytes.Count(s.text, []byte("\r")), bytes.Count(s.text, []byte("\r\n"))
+	if returns == 0 || returns == pairs && pairs == bytes.Count(s.text, []byte("\n")) {
+		return all
+	}
+	for _, d := range all {
+		for _, end := range []string{"\n", "\r\n", "\r"} {
+			if bytes.Contains(s.text, []byte(end)) {
+				d.LineEnd = end
+				all = append(all, d)
 			}
 		}
 	}

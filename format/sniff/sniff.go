@@ -41,6 +41,7 @@ type Guess struct {
 	Rows     int64 // in the sample, without the header
 	Bytes    int   // of the sample
 	IsWhole  bool  // the sample is the whole text
+	IsPlain  bool  // package format reads the sample as CSV in the same way as in the dialect
 
 	// Problem is why a load would end within the sample, and nil if it would not. It is mostly a [*format.RowError].
 	Problem error
@@ -55,11 +56,14 @@ type Column struct {
 	Empty  int64  // of the values: empty texts
 }
 
-// Settings returns what --csv needs to read the text, and "" if it needs nothing.
+// Settings returns what --csv needs to read the text, and "" if it is read in the same way without --csv.
 func (g *Guess) Settings() string {
 	settings := g.Dialect.String()
 	if g.Encoding != "" {
 		settings = strings.TrimPrefix(settings+",encoding="+g.Encoding, ",")
+	}
+	if settings == "" && !g.IsPlain {
+		return "csv"
 	}
 	return settings
 }
@@ -83,6 +87,7 @@ func CSV(sample []byte, isWhole bool) (*Guess, error) {
 	guess := &Guess{
 		Dialect: best.dialect, Encoding: encoding, Rows: best.rows, Bytes: len(sample), IsWhole: isWhole,
 		LineEnd: best.lineEnd(text), Problem: best.problem, Columns: make([]Column, len(best.columns)),
+		IsPlain: best.isPlain(&s),
 	}
 	for i, one := range best.columns {
 		guess.Columns[i] = Column{Type: one.typeOf(), Values: one.values, Null: one.null, Empty: one.empty}

@@ -23,7 +23,9 @@ func TestCSV(t *testing.T) {
 		// What is usual.
 		{"simple", "a,b,c\n1,2,3\n", "", "a integer, b integer, c integer"},
 		{"CR LF", "a,b,c\r\n1,2,3\r\n4,5,6\r\n", "", "a integer, b integer, c integer"},
-		{"CR", "a,b,c\r1,2,3\r4,5,6", "", "a integer, b integer, c integer"},
+		{"CR", "a,b,c\r1,2,3\r4,5,6", "csv", "a integer, b integer, c integer"},
+		{"an empty line", "a,b\n1,2\n\n3,4\n", "csv", "a integer, b integer"},
+		{"inches", "id,size\n1,5\" pipe\n2,6\" pipe\n", "csv", "id integer, size text"},
 		{"no line end", "a,b\n1,x", "", "a integer, b text"},
 		{
 			"delimiter in quotes", "first,city,zip\nJohn,\"Springfield, East\",08075\n", "",
@@ -108,6 +110,9 @@ func TestCSV(t *testing.T) {
 		{"a note NA", "id,note\n1,NA\n2,x\n", "", "id integer, note text"},
 		{"dates with a time", "d;t\n29.11.2026;08:05\n30.11.2026;09:00\n", "delimiter=;", "d text, t time"},
 		{"semicolons in commas", "a,b\n\"x;y\",1\n\"z;w\",2\n", "", "a text, b integer"},
+		{"spaces in texts", "id;note\n1;\"a ; \"\"b\"\" \"\n2;x \n3; y\n", "delimiter=;", "id integer, note text"},
+		{"backslashes", "id;note\n1;\"C:\\temp\\new\"\n2;\"a \\ b; c\"\n", "delimiter=;", "id integer, note text"},
+		{"escaped backslashes", "id;note\n1;a \\\\ b\n2;c \\\\ d\n", `delimiter=;,escape=\`, "id integer, note text"},
 		{"Windows paths", "id\tpath\n1\tC:\\temp\\new\n2\tC:\\x\n", "tsv", "id integer, path text"},
 	} {
 		guess, err := sniff.CSV([]byte(test.text), true)

@@ -189,6 +189,8 @@ func (c *candidate) weightOf(value []byte, t Type) float64 {
 	}
 	first, last := value[0], value[len(value)-1]
 	switch {
+	case last == '\r':
+		return 0.3 // which is of the line end
 	case c.dialect.Escapes == format.EscapeLetters && bytes.ContainsAny(value, "\t\r\n"):
 		return 0.85 // which were escaped
 	case first == '"' || last == '"', first == '\'' && last == '\'' && len(value) > 1:
@@ -199,7 +201,10 @@ func (c *candidate) weightOf(value []byte, t Type) float64 {
 		return 0.4
 	case bytes.ContainsAny(value, "\r\n"):
 		return 0.85
-	case bytes.IndexByte(value, '\\') >= 0 && !isWindowsPath(value):
+	case isWindowsPath(value):
+	case bytes.Contains(value, []byte(`\\`)):
+		return 0.7 // each of which was perhaps escaped
+	case bytes.IndexByte(value, '\\') >= 0:
 		return 0.8
 	case !isPrintable(value):
 		return 0.3
