@@ -137,7 +137,7 @@ func (c *converter) trimmed(value []byte, escapes bool) []byte {
 
 // convertQuoted converts a value whose first quote ends i bytes from here.
 func (c *converter) convertQuoted(i int) (isLast bool, err error) {
-	start, special := i, false // something in it is not itself
+	start, escaped, doubled := i, false, false
 	quotes, escapes := finder{b: c.quote, at: -1}, finder{b: c.escape, at: -1}
 	for {
 		text := c.in[c.at:]
@@ -147,7 +147,7 @@ func (c *converter) convertQuoted(i int) (isLast bool, err error) {
 				if !c.has(escape + 2) {
 					return false, c.unended("a quote is not closed")
 				}
-				special = true
+				escaped = true
 				i = escape + 1
 				if next := c.in[c.at+i]; c.dialect.Escapes != EscapeQuoted || next == c.quote || next == c.escape {
 					i++
@@ -168,10 +168,10 @@ func (c *converter) convertQuoted(i int) (isLast bool, err error) {
 		if text = c.in[c.at:]; i == len(text) || text[i] != c.quote {
 			break
 		}
-		special = true
+		doubled = true
 		i++
 	}
-	return c.closeQuoted(start, i, special)
+	return c.closeQuoted(start, i, escaped, doubled)
 }
 
 // finder finds a byte in a text that grows, and looks at each byte once.
@@ -193,7 +193,7 @@ func (f *finder) next(text []byte, i int) (at int, found bool) {
 }
 
 // closeQuoted writes a value whose last quote ends i bytes from here, and goes on after what ends it.
-func (c *converter) closeQuoted(start, i int, special bool) (isLast bool, err error) {
+func (c *converter) closeQuoted(start, i int, escaped, doubled bool) (isLast bool, err error) {
 	after := i
 	if c.dialect.Trim {
 		if after, err = c.spaces(after); err != nil {
@@ -220,13 +220,17 @@ func (c *converter) closeQuoted(start, i int, special bool) (isLast bool, err er
 		newline = '\r'
 	}
 	lines := int64(bytes.Count(value, []byte{newline}))
-	if special {
+	switch {
+	case doubled && !escaped && c.quote == '"':
+		c.out = append(c.out, c.in[c.at+start-1:c.at+i]...) // as CSV has it
+	case doubled || escaped:
 		if c.scratch, err = c.unescape(c.scratch[:0], value, true); err != nil {
 			return false, err
 		}
-		value = c.scratch
+		c.out = c.rows.appendValue(c.out, c.scratch)
+	default:
+		c.out = c.rows.appendValue(c.out, value)
 	}
-	c.out = c.rows.appendValue(c.out, value)
 	c.at += after + n
 	c.line += lines
 	if isLast {
