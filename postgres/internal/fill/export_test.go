@@ -3,6 +3,8 @@ package fill
 import (
 	"testing"
 	"time"
+
+	"culvert/sink/grammar"
 )
 
 // ShortenGrace lets a test not wait long for a server that does not answer.
@@ -10,4 +12,10 @@ func ShortenGrace(tb testing.TB) {
 	before := grace
 	grace = time.Second
 	tb.Cleanup(func() { grace = before })
+}
+
+// Passes reports whether a text of CSV can be loaded as it is into a table of which one column has a type.
+func Passes(text []byte, column int, of string) bool {
+	f := fit{columns: []fitted{{index: column, grammar: grammar.Postgres(of)}}}
+	return f.passes(text)
 }

@@ -17,13 +17,14 @@ func (f *fit) passes(text []byte) bool {
 	if len(f.columns) == 0 {
 		return true
 	}
+	var room []byte
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 {
 			return false
 		}
 		if bytes.IndexByte(text[:end], '"') >= 0 {
-			if end = f.passesQuoted(text); end < 0 {
+			if end = f.passesQuoted(text, &room); end < 0 {
 				return false
 			}
 		} else if !f.passesPlain(text[:end]) {
@@ -70,37 +71,36 @@ func valueEnd(row []byte) int {
 	return len(row)
 }
 
-// passesQuoted is passes for the first row of a text. It returns where the row ends, or -1.
-func (f *fit) passesQuoted(text []byte) int {
+// passesQuoted is passes for the first row of a text. It returns where the row ends, or -1. Values are in room without
+// their doubled quotes; it grows.
+func (f *fit) passesQuoted(text []byte, room *[]byte) int {
 	next := f.columns
-	var unquoted [64]byte
 	for at, column := 0, 0; ; column++ {
-		start, quoted, doubled := at, at < len(text) && text[at] == '"', false
+		start, end, doubled := at, 0, false
+		quoted := at < len(text) && text[at] == '"'
 		if quoted {
 			start++
-			if at, doubled = quoteEnd(text, start); at < 0 {
+			if end, doubled = quoteEnd(text, start); end < 0 {
 				return -1
 			}
-		}
-		end := at
-		for at += map[bool]int{true: 1}[quoted]; at < len(text) && text[at] != ',' && text[at] != '\n'; at++ {
-			if text[at] == '"' || quoted && text[at] != '\r' {
-				return -1
+			if at = end + 1; at < len(text) && text[at] == '\r' {
+				at++
 			}
+		} else {
+			at += special(text[at:])
+			end = at
 		}
-		if at == len(text) {
+		if at == len(text) || text[at] != ',' && text[at] != '\n' {
 			return -1
 		}
-		if !quoted {
-			end = at
-			if text[at] == '\n' && end > start && text[end-1] == '\r' {
-				end--
-			}
+		if !quoted && text[at] == '\n' && end > start && text[end-1] == '\r' {
+			end--
 		}
 		if len(next) > 0 && next[0].index == column {
 			value := text[start:end]
 			if doubled {
-				value = appendUndoubled(unquoted[:0], value)
+				*room = appendUndoubled((*room)[:0], value)
+				value = *room
 			}
 			if (quoted || len(value) > 0) && !next[0].keeps(value) {
 				return -1
@@ -115,6 +115,16 @@ func (f *fit) passesQuoted(text []byte) int {
 		}
 		at++
 	}
+}
+
+// special returns the place of the first delimiter, line feed or quote, or the length of the text.
+func special(text []byte) int {
+	for i, c := range text {
+		if c <= ',' && (c == ',' || c == '\n' || c == '"') { // of most values, all characters are behind the comma
+			return i
+		}
+	}
+	return len(text)
 }
 
 // quoteEnd returns the place of the quote that ends a value, or -1, and whether there are doubled ones before it.
