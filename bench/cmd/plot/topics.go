@@ -27,6 +27,7 @@ var topics = []topic{
 	{"exports", "Exporting tables to encrypted files", exports},
 	{"databases", "Exporting tables of other databases", databases},
 	{"parts", "Exporting a table in parts", parts},
+	{"columns", "Columns for analysts", columns},
 	{"masks", "Exporting masked values and subsets", masks},
 	{"loads", "Filling tables", loads},
 	{"across", "Copying tables into another system", across},
@@ -87,6 +88,21 @@ var parts = []work{
 		culvert("export --workers 1"), oneFile),
 	compared("the same by 4 processes with a fifth of a core each", "workers", samples("Workers", "limit", "fifth"),
 		"ns/op", culvert("worker"), variant{"one", "one such process"}),
+}
+
+var columns = []work{
+	compared("3 million rows of PostgreSQL to Parquet, zstd", "columns",
+		samples("Columns", "source", "postgres", "format", "parquet"), "ns/op", culvert("export -f parquet"),
+		variant{"connectorx", "connectorx, pyarrow"},
+		variant{"adbc", "ADBC, pyarrow"}),
+	compared("the same to Arrow, not encrypted", "columns",
+		samples("Columns", "source", "postgres", "format", "arrow"), "ns/op", culvert("export -f arrow"),
+		variant{"adbcarrow", "ADBC, pyarrow"}),
+	compared("a million rows of SQLite to Parquet, zstd", "columns",
+		samples("Columns", "source", "sqlite", "format", "parquet"), "ns/op", culvert("export -f parquet"),
+		variant{"pandas", "pandas, pyarrow"}),
+	compared("the Parquet of 3 million rows into PostgreSQL", "columns", samples("Columns", "to", "postgres"), "ns/op",
+		culvert("load"), variant{"adbc", "ADBC"}),
 }
 
 var masks = []work{
