@@ -66,7 +66,8 @@ func TestParquetMemory(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const filters = 2 + (jobs+2)/2 // of two columns, and 16 bytes for each row of a frame, of which one has about 25,000
+	// Of two columns, and 16 bytes for each row of a frame, of which one has about 25,000.
+	const filters = 2 + (jobs+2)/2
 	plan.Format = parquet.Format{Bloom: []string{"id", "text"}}
 	testkit.MemoryCeiling(t, program+(formula+filters)<<20, func() {
 		if _, err := plan.Table(t.Context(), io.Discard, src, ""); err != nil {

@@ -124,7 +124,9 @@ func filtered(tb testing.TB, f Format, columns []source.Column, step int, sizes 
 // TestBloomColumns refuses names that rows do not have, unless they need not, and says which columns have filters.
 func TestBloomColumns(t *testing.T) {
 	columns := columnsOf(t, "int64", "string", "float64")
-	for name, want := range map[string]string{"nine": `no column "nine"`, columns[2].Name: "cannot have a bloom filter"} {
+	for name, want := range map[string]string{
+		"nine": `no column "nine"`, columns[2].Name: "cannot have a bloom filter",
+	} {
 		_, err := Format{Bloom: []string{name}}.Encoder(columns)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one of %s", err, want)

@@ -44,7 +44,10 @@ func TestRandom(t *testing.T) {
 	columns := typedtest.Require(columnsOf(t, append(allTypes, allTypes...)...), 4)
 	small := Format{limits: limits{groupText: 1 << 18, dictionary: 1 << 12, all: 1 << 16}}
 	for round, f := range []Format{
-		{}, small, {limits: limits{groupBytes: 1}}, {limits: limits{whole: 1}},
+		{},
+		small,
+		{limits: limits{groupBytes: 1}},
+		{limits: limits{whole: 1}},
 		{limits: limits{groupPages: 1, all: 1, indexes: 1 << 14}},
 	} {
 		batches := randomBatches(rand.New(rand.NewPCG(uint64(round), 0)), columns)

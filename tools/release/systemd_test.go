@@ -42,7 +42,7 @@ func boot(t *testing.T, programs ...string) *machine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer socket.Close() //nolint:errcheck // it is read to its end
+	defer socket.Close()
 	args := []string{"testdata/boot.sh", system, ready}
 	for _, name := range programs {
 		args = append(args, name+"="+need(t, name))

@@ -25,7 +25,7 @@ type Flags struct {
 	DataOnly   bool     `yaml:"data-only" flag:"data-only" doc:"Only the rows, and what makes their tables."`
 	Grants     bool     `yaml:"grants" flag:"grants" doc:"Also who owns what, and who may do what."`
 
-	Format      string   `yaml:"format" flag:"format" doc:"Of the files." enum:"csv jsonl text parquet arrow arrows tsv"`
+	Format      string   `yaml:"format" flag:"format" doc:"Of files." enum:"csv jsonl text parquet arrow arrows tsv"`
 	CSV         string   `yaml:"csv" flag:"csv" doc:"How CSV of another program is written: see culvert help csv."`
 	InvalidUTF8 string   `yaml:"invalid-utf8" flag:"invalid-utf8" doc:"Text not in UTF-8." enum:"error replace base64"`
 	Lossy       string   `yaml:"lossy" flag:"lossy" doc:"How to write values that do not fit." enum:"null string"`
