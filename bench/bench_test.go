@@ -130,7 +130,8 @@ func TestWithout(t *testing.T) {
 	}
 	got := without(text, named("A/n=5"))
 	if strings.Contains(got, "A/n=5/") || strings.Contains(got, "A/n=5 ") ||
-		!strings.Contains(got, "\nBenchmarkA/n=50/") || !strings.Contains(got, "# A/n=50 ") || !strings.Contains(got, two) || strings.Contains(got, "# goals (") {
+		!strings.Contains(got, "\nBenchmarkA/n=50/") || !strings.Contains(got, "# A/n=50 ") ||
+		!strings.Contains(got, two) || strings.Contains(got, "# goals (") {
 		t.Errorf("without a benchmark of the first run, the text is\n%s", got)
 	}
 	if got := without("", named("A")); got != "" {
