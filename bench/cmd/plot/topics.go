@@ -30,6 +30,7 @@ var topics = []topic{
 	{"columns", "Columns for analysts", columns},
 	{"masks", "Exporting masked values and subsets", masks},
 	{"loads", "Filling tables", loads},
+	{"foreign", "Loading CSV of another program", foreign},
 	{"across", "Copying tables into another system", across},
 	{"whole", "Moving databases of many small tables", whole},
 	{"transfers", "Copying files to another machine, encrypted", transfers},
@@ -133,6 +134,16 @@ var loads = []work{
 	loaded("a million rows into SQLite", samples("Load", "to", "sqlite"), culvert("load"), decrypted("sqlite3")),
 	loaded("a million rows into MariaDB", samples("Load", "to", "mariadb"), culvert("load"),
 		decrypted("mariadb-import")),
+}
+
+var foreign = []work{
+	compared("6 million rows, 1 GB, with semicolons in latin1, into PostgreSQL", "foreign",
+		samples("Foreign", "to", "postgres"), "ns/op", variant{"culvert-j4", "`culvert load --csv -j 4`"},
+		variant{"tools", "`iconv | psql \\copy`"}),
+	compared("the same by one connection", "foreign", samples("Foreign", "to", "postgres"), "ns/op",
+		culvert("load --csv"), variant{"tools", "`iconv | psql \\copy`"}),
+	compared("the same into SQLite", "foreign", samples("Foreign", "to", "sqlite"), "ns/op", culvert("load --csv"),
+		variant{"tools", "`iconv | sqlite3 .import`"}),
 }
 
 var across = []work{
