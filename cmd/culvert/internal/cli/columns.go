@@ -55,8 +55,10 @@ func (c *columnsInspection) write(b *strings.Builder, line func(label, format st
 				all.Codecs = append(all.Codecs, codec)
 			}
 		}
-		if len(g.Filtered) > len(all.Filtered) {
-			all.Filtered = g.Filtered
+		for _, name := range g.Filtered {
+			if !slices.Contains(all.Filtered, name) {
+				all.Filtered = append(all.Filtered, name)
+			}
 		}
 	}
 	line("rows", "%s in %s", ui.Count(c.Rows), ui.Several(int64(len(c.Groups)), "row group"))
