@@ -3,6 +3,7 @@ package export
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"culvert/manifest"
 	"culvert/mask"
@@ -72,30 +73,68 @@ func (t *tables) checkMasks() error {
 
 // MaskTables looks up what masks have to know of tables: see [mask.Policy.Check]. It reads no rows.
 func (p *Plan) MaskTables(ctx context.Context, src source.Source, names []string) ([]mask.Table, error) {
+	all := make([]mask.Table, 0, len(names))
+	err := p.outlines(ctx, src, names, func(o *Outline, err error) (bool, error) {
+		if err != nil {
+			return false, err
+		}
+		one := o.maskTable()
+		one.Where = p.choiceOf(o.Table).Selection.Where
+		if one.Definition != nil && one.Definition.IsView {
+			if one.Origins, err = source.Origins(ctx, src, o.Table); err != nil {
+				return false, aboutTable(&TableStats{Name: o.Table, File: o.Table}, err)
+			}
+		}
+		all = append(all, one)
+		return true, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// Lacking returns those of some columns that no table has. A table that cannot be looked up may have any: only its own
+// export fails. It reads no rows.
+func (p *Plan) Lacking(ctx context.Context, src source.Source, names, columns []string) ([]string, error) {
+	lacking := slices.Clone(columns)
+	err := p.outlines(ctx, src, names, func(o *Outline, err error) (bool, error) {
+		if err != nil {
+			lacking = nil
+		}
+		if stops(ctx, err) {
+			return false, err
+		}
+		lacking = slices.DeleteFunc(lacking, func(name string) bool {
+			return slices.ContainsFunc(o.Columns, func(c source.Column) bool { return c.Name == name })
+		})
+		return len(lacking) > 0, nil
+	})
+	return lacking, err
+}
+
+// outlines looks up tables as if they were not cut, while each returns true.
+func (p *Plan) outlines(
+	ctx context.Context, src source.Source, names []string, each func(*Outline, error) (bool, error),
+) error {
 	p.separate(src)
 	whole := *p
 	whole.PartSize = 0
-	all := make([]mask.Table, 0, len(names))
 	for i, name := range names {
 		if i%lookedUpAtOnce == 0 {
 			if err := source.Prepare(ctx, src, names[i:min(i+lookedUpAtOnce, len(names))]); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		o, err := whole.outline(ctx, src, name, nil)
 		if err != nil {
-			return nil, aboutTable(&TableStats{Name: name, File: name}, err)
+			err = aboutTable(&TableStats{Name: name, File: name}, err)
 		}
-		one := o.maskTable()
-		one.Where = p.choiceOf(name).Selection.Where
-		if one.Definition != nil && one.Definition.IsView {
-			if one.Origins, err = source.Origins(ctx, src, name); err != nil {
-				return nil, aboutTable(&TableStats{Name: name, File: name}, err)
-			}
+		if more, err := each(&o, err); err != nil || !more {
+			return err
 		}
-		all = append(all, one)
 	}
-	return all, nil
+	return nil
 }
 
 // lookUpOne looks up a table, and returns its size if that is needed. The error must stop the export.

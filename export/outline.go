@@ -126,6 +126,9 @@ func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e 
 	e = Estimate{Ranges: 1, Readers: 1}
 	p.separate(src)
 	e.Outline, err = p.outline(ctx, src, name, func(rows source.Rows) (err error) {
+		if err := p.takes(name, rows); err != nil {
+			return err
+		}
 		if e.Size, err = sizeOf(rows); err != nil {
 			return err
 		}
@@ -156,6 +159,18 @@ func (p *Plan) Estimate(ctx context.Context, src source.Source, name string) (e 
 		}
 	}
 	return e, nil
+}
+
+// takes refuses rows whose columns the format does not take.
+func (p *Plan) takes(table string, rows source.Rows) error {
+	if p.choiceOf(table).NoRows {
+		return nil
+	}
+	_, columns, err := p.fitter(rows, rows.Columns())
+	if err == nil {
+		_, _, err = p.encoders(columns)
+	}
+	return err
 }
 
 // sizeOf returns the size of rows, or zero if the source does not report it.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 	"testing"
 
 	"culvert/export"
+	"culvert/format/parquet"
 	"culvert/place"
 	"culvert/source"
 )
@@ -185,5 +187,45 @@ func TestEstimate(t *testing.T) {
 	}
 	if _, err := plan.Estimate(t.Context(), sized, "x"); err == nil {
 		t.Error("there is a table x")
+	}
+}
+
+// TestEstimateFormat refuses columns that a format does not take before any rows are read, as their export does.
+func TestEstimateFormat(t *testing.T) {
+	src := schema{"t": {rows: 7}}
+	plan := export.Plan{Format: parquet.Format{Bloom: []string{"nosuch"}}, Unencrypted: true}
+	_, estimated := plan.Estimate(t.Context(), src, "t")
+	_, exported := plan.Table(t.Context(), io.Discard, src, "t")
+	if estimated == nil || exported == nil || estimated.Error() != exported.Error() {
+		t.Errorf("the estimate fails by %v, and the export by %v", estimated, exported)
+	}
+	plan.Choices = map[string]source.Choice{"t": {NoRows: true}}
+	if _, err := plan.Estimate(t.Context(), src, "t"); err == nil || err.Error() == exported.Error() {
+		t.Errorf("the format takes no rows of the table, and the error is %v", err)
+	}
+}
+
+// TestLacking finds the columns that no table has. A table that cannot be read may have any.
+func TestLacking(t *testing.T) {
+	var plan export.Plan
+	of := func(ctx context.Context, src schema, names ...string) []string {
+		t.Helper()
+		lacking, err := plan.Lacking(ctx, src, names, []string{"id", "nosuch", "text"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return lacking
+	}
+	src := schema{"t": {rows: 7}, "denied": nil}
+	if got := of(t.Context(), src, "t"); !slices.Equal(got, []string{"nosuch"}) {
+		t.Errorf("lacking are %q", got)
+	}
+	if got := of(t.Context(), src, "t", "denied"); len(got) > 0 {
+		t.Errorf("lacking are %q, and a table cannot be read", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := plan.Lacking(ctx, src, []string{"denied"}, []string{"id"}); err == nil {
+		t.Error("a cancelled context is no error")
 	}
 }
