@@ -17,9 +17,6 @@ import (
 
 // mask finds out what is masked of tables. It is done once, before a row is read.
 func (e *request) mask(ctx context.Context, a *command.App, src source.Source, names []string) (err error) {
-	if err := e.checkBloom(ctx, src, names); err != nil {
-		return err
-	}
 	if !e.options.masks.Given() || e.masked != nil || len(names) == 0 {
 		return nil
 	}
@@ -32,19 +29,15 @@ func (e *request) mask(ctx context.Context, a *command.App, src source.Source, n
 
 // checkBloom refuses a bloom filter of a column that no table has.
 func (e *request) checkBloom(ctx context.Context, src source.Source, names []string) error {
-	if len(e.options.Bloom) == 0 || !e.options.several(names) { // the export of one table does it
+	if len(e.options.Bloom) == 0 || len(names) == 0 || !e.options.several(names) { // the export of one table does it
 		return nil
 	}
-	tables, err := e.plan.MaskTables(ctx, src, names)
+	lacking, err := e.plan.Lacking(ctx, src, names, e.options.Bloom)
 	if err != nil {
 		return e.db.Explain(err)
 	}
-	for _, name := range e.options.Bloom {
-		has := func(c source.Column) bool { return c.Name == name }
-		isOf := func(t mask.Table) bool { return t.Definition == nil || slices.ContainsFunc(t.Columns, has) }
-		if !slices.ContainsFunc(tables, isOf) {
-			return command.Usagef("--bloom: no table has a column %q", name)
-		}
+	if len(lacking) > 0 {
+		return command.Usagef("--bloom: no table has a column %q", lacking[0])
 	}
 	return nil
 }
@@ -65,12 +58,15 @@ func (e *request) namesWithSchema(ctx context.Context, src source.Source) ([]str
 }
 
 // maskedTables returns the tables of a job. It refuses those of which it is not known what is masked, since they were
-// made meanwhile.
+// made meanwhile, and bloom filters of columns that none of them has.
 func (e *coordination) maskedTables(ctx context.Context, src source.Source) ([]string, error) {
 	if err := e.choose(ctx, src, e.app); err != nil {
 		return nil, err
 	}
 	names, err := e.tableNames(ctx, src)
+	if err == nil {
+		err = e.checkBloom(ctx, src, names)
+	}
 	if err != nil || !e.options.masks.Given() {
 		return names, err
 	}

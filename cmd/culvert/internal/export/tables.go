@@ -54,6 +54,9 @@ func (e *request) lookUp(
 		a.WarnOmitted(omitted)
 	}
 	if err == nil {
+		err = e.checkBloom(ctx, src, e.names)
+	}
+	if err == nil {
 		err = e.mask(ctx, a, src, e.names)
 	}
 	return omitted, e.db.Explain(err)
