@@ -45,13 +45,15 @@ func New(a *command.App) *cobra.Command {
 	return cmd
 }
 
-// patience is how long a table may be locked before it is called so, and mostLocked how many are waited for.
+// patience is how long a table may be locked before it is called so, and mostLocked how many are waited for. To look
+// all tables up together may take longer.
 const (
-	patience   = 10 * time.Second
-	mostLocked = 3
+	patience    = 10 * time.Second
+	patienceAll = time.Minute
+	mostLocked  = 3
 )
 
-func limit(ctx context.Context) (context.Context, context.CancelFunc) {
+func limit(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, patience, errLocked)
 }
 
@@ -63,8 +65,10 @@ type examination struct {
 	bytes  int64       // about, of the tables that a job file means
 	src    source.Source
 	now    func() time.Time
-	limit  func(context.Context) (context.Context, context.CancelFunc) // of the reading of a table
+	limit  func(context.Context, time.Duration) (context.Context, context.CancelFunc) // of what waits for locks
 	locked []string
+
+	unknown bool // which tables a job file means
 }
 
 func (e *examination) run(ctx context.Context, names []string) (err error) {
@@ -89,7 +93,7 @@ func (e *examination) run(ctx context.Context, names []string) (err error) {
 		return err
 	}
 	failed := 0
-	if !e.has("patterns", failedResult) {
+	if !e.unknown {
 		if failed, err = e.tables(ctx, names); err == nil {
 			err = e.snapshot(ctx, names)
 		}
@@ -160,10 +164,18 @@ func (e *examination) tables(ctx context.Context, names []string) (failed int, e
 var errLocked = errors.New("the table is locked")
 
 // table does what an export does until the first row.
-func (e *examination) table(ctx context.Context, name string) (err error) {
-	bounded, cancel := e.limit(ctx)
+func (e *examination) table(ctx context.Context, name string) error {
+	return e.limited(ctx, patience, func(ctx context.Context) error { return e.read(ctx, name) })
+}
+
+// limited does what may wait for locks. If it does so for too long, the error is errLocked.
+func (e *examination) limited(ctx context.Context, patience time.Duration, do func(context.Context) error) (err error) {
+	if e.src == nil {
+		return errors.New("the database was reached before, and cannot be reached again")
+	}
+	bounded, cancel := e.limit(ctx, patience)
 	defer cancel()
-	if err = e.read(bounded, name); err == nil || ctx.Err() != nil || context.Cause(bounded) != errLocked {
+	if err = do(bounded); err == nil || ctx.Err() != nil || context.Cause(bounded) != errLocked {
 		return err
 	}
 	// The statement was interrupted, and the session may have ended with it.
@@ -271,7 +283,7 @@ func joins(ctx context.Context, sharer source.Sharer) error {
 // schema reads what makes the database again.
 func (e *examination) schema(ctx context.Context) error {
 	if len(e.locked) > 0 {
-		e.add("schema", warning, "not checked, since tables are locked")
+		e.add("schema", warning, notChecked)
 		return nil
 	}
 	config := source.SchemaConfig{}
@@ -285,7 +297,7 @@ func (e *examination) schema(ctx context.Context) error {
 			hints = append(hints, none.Hint)
 		}
 		e.add("schema", warning, "only the tables and what they need could be exported: "+command.Plain(err), hints...)
-		return nil
+		return e.nothing(ctx)
 	} else if err != nil {
 		return err
 	}
@@ -296,6 +308,9 @@ func (e *examination) schema(ctx context.Context) error {
 	e.ok("schema", text)
 	if len(schema.Lacks) > 0 {
 		e.add("schema", warning, "left out: "+some(schema.Lacks))
+	}
+	if len(schema.Statements) == 0 {
+		return e.nothing(ctx)
 	}
 	return nil
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +19,7 @@ import (
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
+	"culvert/cmd/culvert/internal/ui"
 	"culvert/internal/testkit"
 )
 
@@ -25,11 +30,38 @@ func examine(t *testing.T, address string, ahead time.Duration, waits ...func() 
 	map[string]string, int,
 ) {
 	t.Helper()
-	db, err := database.Parse(address)
-	if err != nil {
+	e := examinationOf(t, ahead, waits...)
+	var err error
+	if e.db, err = database.Parse(address); err != nil {
 		t.Fatal(err)
 	}
-	limit := func(ctx context.Context) (context.Context, context.CancelFunc) {
+	return foundBy(e, e.run(t.Context(), nil))
+}
+
+// examineJob is examine for a job file, by its lines without the source and the place.
+func examineJob(t *testing.T, address, lines string, waits ...func() (bool, error)) (map[string]string, int) {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"HOME", "XDG_CONFIG_HOME", "AppData"} {
+		t.Setenv(name, dir)
+	}
+	file := filepath.Join(dir, "job.yaml")
+	text := fmt.Sprintf("from: %q\nto: %q\nno-encrypt: true\n%s", address, filepath.Join(dir, "export"), lines)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := &command.App{Console: ui.NewConsole(io.Discard)}
+	cmd := New(a)
+	if err := cmd.Flags().Set("job", file); err != nil {
+		t.Fatal(err)
+	}
+	e := examinationOf(t, 0, waits...)
+	return foundBy(e, e.job(t.Context(), a, cmd, nil))
+}
+
+func examinationOf(t *testing.T, ahead time.Duration, waits ...func() (bool, error)) *examination {
+	t.Helper()
+	limit := func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		var watching sync.WaitGroup
 		for _, waits := range waits {
@@ -50,10 +82,12 @@ func examine(t *testing.T, address string, ahead time.Duration, waits ...func() 
 			watching.Wait()
 		}
 	}
-	e := &examination{
-		Report: &Report{}, db: db, limit: limit, now: func() time.Time { return time.Now().Add(ahead) },
+	return &examination{
+		Report: &Report{}, limit: limit, now: func() time.Time { return time.Now().Add(ahead) },
 	}
-	err = e.run(t.Context(), nil)
+}
+
+func foundBy(e *examination, err error) (map[string]string, int) {
 	found := map[string]string{}
 	for _, c := range e.Checks {
 		if c.Result != okResult {
@@ -101,13 +135,32 @@ func TestPostgres(t *testing.T) {
 	if err := other.Exec(t.Context(), "BEGIN; LOCK TABLE u").Close(); err != nil {
 		t.Fatal(err)
 	}
-	found, code = examine(t, "postgres:"+db.ConnString(), 0, func() (bool, error) {
+	waits := func() (bool, error) {
 		waiting := other.ExecParams(t.Context(), "SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database "+
 			"WHERE d.datname = current_database() AND NOT l.granted", nil, nil, nil, nil).Read()
 		return len(waiting.Rows) > 0, waiting.Err
-	})
+	}
+	found, code = examine(t, "postgres:"+db.ConnString(), 0, waits)
 	expect(t, found, "locks warning: an export would wait, since others have locked or wait to change: public.u",
 		"schema warning: not checked")
+	if code != command.ExitDone {
+		t.Errorf("code %d", code)
+	}
+	expectLocked(t, "postgres:"+db.ConnString(), "public.u", waits)
+}
+
+// expectLocked examines jobs while a table is locked, for which none of the checks may wait.
+func expectLocked(t *testing.T, address, locked string, waits func() (bool, error)) {
+	t.Helper()
+	plain := []string{"keys warning: the files would not be encrypted", "author warning: "}
+	found, code := examineJob(t, address, "tables: {include: [t]}\n", waits)
+	expect(t, found, append(plain, "patterns warning: "+tooLong)...)
+	if code != command.ExitDone {
+		t.Errorf("code %d", code)
+	}
+	found, code = examineJob(t, address, "format: parquet\nbloom: [i]\nmask: {t.i: drop}\n", waits)
+	expect(t, found, append(plain, "locks warning: an export would wait, since others have locked or wait to change: "+
+		locked, "masks warning: "+notChecked, "bloom warning: "+notChecked, "schema warning: "+notChecked)...)
 	if code != command.ExitDone {
 		t.Errorf("code %d", code)
 	}
@@ -170,14 +223,16 @@ func TestMySQL(t *testing.T) {
 	if _, err := other.ExecContext(t.Context(), "LOCK TABLES u WRITE"); err != nil {
 		t.Fatal(err)
 	}
-	found, code = examine(t, db.URL(), 0, func() (waiting bool, err error) {
+	waits := func() (waiting bool, err error) {
 		err = other.QueryRowContext(t.Context(), "SELECT count(*) > 0 FROM information_schema.processlist "+
 			"WHERE db = ? AND state LIKE 'Waiting for table%lock'", db.Name).Scan(&waiting)
 		return waiting, err
-	})
+	}
+	found, code = examine(t, db.URL(), 0, waits)
 	expect(t, found, "locks warning: an export would wait, since others have locked or wait to change: u",
 		"schema warning: not checked")
 	if code != command.ExitDone {
 		t.Errorf("code %d", code)
 	}
+	expectLocked(t, db.URL(), "u", waits)
 }

@@ -12,6 +12,7 @@ import (
 	verb "culvert/cmd/culvert/internal/export"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/source"
 )
 
 // job examines the export of a job file. Whatever fails, the other checks are done too.
@@ -39,8 +40,18 @@ func (e *examination) job(ctx context.Context, a *command.App, cmd *cobra.Comman
 
 // chosen returns the tables of the job, and whether the schema of the whole database goes along.
 func (e *examination) chosen(ctx context.Context) (names []string, whole bool) {
-	names, notices, err := e.trial.Tables(ctx, e.src)
+	var notices []string
+	err := e.limited(ctx, patienceAll, func(ctx context.Context) (err error) {
+		names, notices, err = e.trial.Tables(ctx, e.src)
+		return err
+	})
+	if errors.Is(err, errLocked) {
+		e.add("patterns", warning, tooLong)
+		e.unknown = true
+		return nil, false
+	}
 	if e.failed(ctx, "patterns", err) {
+		e.unknown = true
 		return nil, false
 	}
 	for _, notice := range notices {
@@ -51,6 +62,40 @@ func (e *examination) chosen(ctx context.Context) (names []string, whole bool) {
 	}
 	_, whole = e.trial.Schema()
 	return names, whole
+}
+
+// nothing notes that a database without a schema has no tables either, if so, with which the export of a job file ends.
+func (e *examination) nothing(ctx context.Context) error {
+	if e.trial != nil {
+		e.failed(ctx, "schema", e.trial.Vacant())
+	}
+	return ctx.Err()
+}
+
+// These are said of what would wait for locks, and of what has perhaps waited for them.
+const (
+	notChecked = "not checked, since tables are locked"
+	tooLong    = "not checked, since that takes more than a minute: others may have locked a table"
+)
+
+// lookedUp notes what was found about a number of columns of all tables, unless tables are locked.
+func (e *examination) lookedUp(
+	ctx context.Context, name, done string, lookUp func(context.Context, source.Source) (columns int, err error),
+) {
+	if len(e.locked) > 0 {
+		e.add(name, warning, notChecked)
+		return
+	}
+	columns := 0
+	err := e.limited(ctx, patienceAll, func(ctx context.Context) (err error) {
+		columns, err = lookUp(ctx, e.src)
+		return err
+	})
+	if errors.Is(err, errLocked) {
+		e.add(name, warning, tooLong)
+	} else if !e.failed(ctx, name, err) {
+		e.ok(name, ui.Several(int64(columns), "column")+" "+done)
+	}
 }
 
 // failed notes an error, if there is one.
@@ -64,9 +109,11 @@ func (e *examination) failed(ctx context.Context, name string, err error) bool {
 
 // around examines what an export needs beside the database: keys, and where it goes.
 func (e *examination) around(ctx context.Context) error {
-	columns, masked, err := e.trial.Masks(ctx, e.src)
-	if masked && !e.failed(ctx, "masks", err) {
-		e.ok("masks", ui.Several(int64(columns), "column")+" masked")
+	if e.trial.HasMasks() {
+		e.lookedUp(ctx, "masks", "masked", e.trial.Masks)
+	}
+	if e.trial.HasBloom() {
+		e.lookedUp(ctx, "bloom", "with a bloom filter", e.trial.Bloom)
 	}
 	recipients, err := e.trial.Recipients(ctx)
 	if !e.failed(ctx, "keys", err) && len(recipients) == 0 {

@@ -60,11 +60,6 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// has reports whether a check has a result.
-func (r *Report) has(name, result string) bool {
-	return slices.ContainsFunc(r.Checks, func(c check) bool { return c.Name == name && c.Result == result })
-}
-
 // onlyTables reports whether no other check has failed than those of tables.
 func (r *Report) onlyTables() bool {
 	return !slices.ContainsFunc(r.Checks, func(c check) bool { return c.Result == failedResult && c.Name != "tables" })

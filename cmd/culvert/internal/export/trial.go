@@ -9,6 +9,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -24,6 +25,7 @@ import (
 type Trial struct {
 	request *request
 	app     *command.App
+	vacant  error // see Vacant
 }
 
 // NewTrial reads the job file that the flag --job of a command names, with those of its flags that an export has too.
@@ -49,7 +51,7 @@ func NewTrial(a *command.App, from *cobra.Command, args []string) (*Trial, error
 	if err == nil && len(e.names) > 0 {
 		err = command.Usagef("the tables of a job are those of its file")
 	}
-	return &Trial{e, a}, err
+	return &Trial{request: e, app: a}, err
 }
 
 // Close ends the programs of masks.
@@ -80,12 +82,16 @@ func (t *Trial) Tables(ctx context.Context, src source.Source) (names, notices [
 		notices = append(notices, e.chosen.Hidden...)
 	}
 	names, err = e.tableNames(ctx, src)
-	if errors.Is(err, database.ErrNoTables) {
-		err = nil
+	if _, whole := t.Schema(); whole && errors.Is(err, database.ErrNoTables) {
+		t.vacant, err = err, nil
 	}
 	e.names = names
 	return names, notices, err
 }
+
+// Vacant returns an error if there are no tables, so that nothing is exported unless the schema has something. It is
+// known once Tables was called.
+func (t *Trial) Vacant() error { return t.vacant }
 
 // Estimate returns what is read of a table, about how many bytes that is, and whether rows are read at all. It has the
 // database check the condition.
@@ -94,26 +100,35 @@ func (t *Trial) Estimate(ctx context.Context, src source.Source, table string) (
 ) {
 	of = t.request.plan.Choices[table].Selection
 	estimate, err := t.request.plan.Estimate(ctx, src, table)
-	if err != nil || estimate.Defined {
+	if err != nil || estimate.Defined || t.request.options.schemaOnly {
 		return of, 0, false, err
 	}
 	return of, estimate.Size.Bytes, true, nil
 }
 
-// Masks looks up the rules of the columns, with the key and the programs that they need. It returns how many columns
-// have one, and false if the job has no rules.
-func (t *Trial) Masks(ctx context.Context, src source.Source) (columns int, is bool, err error) {
+// HasMasks reports whether the job has rules for the columns of its tables.
+func (t *Trial) HasMasks() bool { return t.request.options.masks.Given() && len(t.request.names) > 0 }
+
+// Masks looks up the rules of the columns, with the key and the programs that they need, and returns how many columns
+// have one.
+func (t *Trial) Masks(ctx context.Context, src source.Source) (columns int, err error) {
 	e := t.request
-	if !e.options.masks.Given() || len(e.names) == 0 {
-		return 0, false, nil
-	}
 	if err := e.mask(ctx, t.app, src, e.names); err != nil {
-		return 0, true, err
+		return 0, err
 	}
 	for _, name := range e.names {
 		columns += len(e.plan.Masks.Of(name))
 	}
-	return columns, true, nil
+	return columns, nil
+}
+
+// HasBloom reports whether columns of the tables of the job are to have bloom filters.
+func (t *Trial) HasBloom() bool { return len(t.request.options.Bloom) > 0 && len(t.request.names) > 0 }
+
+// Bloom looks for the columns that are to have bloom filters, and returns how many names they have.
+func (t *Trial) Bloom(ctx context.Context, src source.Source) (columns int, err error) {
+	e := t.request
+	return len(e.options.Bloom), e.checkBloom(ctx, src, e.names)
 }
 
 // Recipients returns who could read the files, or nobody if they would not be encrypted.
@@ -142,6 +157,9 @@ type Output struct {
 	Taken bool   // there are files by that name now, but the next run has another name
 	Kept  error  // why the file could not be removed again that was written there, or nil
 }
+
+// removal bounds the time of what is done after an interruption.
+const removal = 10 * time.Second
 
 // Output writes a file where the export would go, and removes it again.
 func (t *Trial) Output(ctx context.Context, src source.Source) (out Output, err error) {
@@ -184,6 +202,8 @@ func (t *Trial) Output(ctx context.Context, src source.Source) (out Output, err 
 	if err != nil {
 		return out, l.Explain(err)
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removal) // it is not left after an interruption
+	defer cancel()
 	if err := l.Place.Remove(ctx, name); err != nil {
 		out.Kept = l.Blame(err)
 	}
