@@ -180,6 +180,9 @@ func runWorkload(
 	s.Say("preparing %s", w.name)
 	benchmarks, err := w.prepare(s)
 	benchmarks = slices.DeleteFunc(benchmarks, func(b harness.Benchmark) bool { return !s.Wants(b.Name) })
+	if opts.only != "" && len(benchmarks) == 0 && err == nil {
+		s.Say("no benchmark of %s can be run whose name matches %s", w.name, opts.only)
+	}
 	if err != nil || len(benchmarks) == 0 { // it has said what this machine lacks
 		return nil, err
 	}
