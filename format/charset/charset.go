@@ -82,22 +82,39 @@ func Decoder(encoding string) (func(dst, text []byte) ([]byte, error), error) {
 }
 
 func isUTF8(encoding string) bool {
-	name := strings.ToLower(encoding)
-	return name == "utf-8" || name == "utf8"
+	_, name := lookUp(encoding)
+	return name == "utf-8"
+}
+
+// lookUp returns an encoding and the first of its names, in lower case. It is nil if golang.org/x/text has none.
+func lookUp(name string) (found encoding.Encoding, first string) {
+	first = strings.ToLower(name)
+	switch first {
+	case "utf8", "utf16": // which IANA has not registered
+		first = first[:3] + "-" + first[3:]
+	}
+	found, err := ianaindex.IANA.Encoding(first)
+	if err != nil || found == nil {
+		return nil, first
+	}
+	if registered, err := ianaindex.IANA.Name(found); err == nil {
+		first = strings.ToLower(registered)
+	}
+	return found, first
 }
 
 // decodeOf returns what decodes an encoding, or what comes after its own decoder, which others is then.
 func decodeOf(name string) (d decode, others encoding.Encoding, err error) {
-	switch strings.ToLower(name) {
+	found, first := lookUp(name)
+	switch first {
 	case "utf-16le":
 		return utf16Of(binary.LittleEndian), nil, nil
 	case "utf-16be":
 		return utf16Of(binary.BigEndian), nil, nil
-	case "utf-16", "utf16":
+	case "utf-16":
 		return nil, nil, errors.New("charset: utf-16 does not say the order of bytes: it is utf-16le or utf-16be")
 	}
-	found, err := ianaindex.IANA.Encoding(name)
-	if err != nil || found == nil {
+	if found == nil {
 		return nil, nil, fmt.Errorf("charset: there is no encoding %q", name)
 	}
 	if one, is := found.(*charmap.Charmap); is {
@@ -211,8 +228,8 @@ func utf16Of(order binary.ByteOrder) decode {
 	}
 }
 
-// replaced finds what a decoder of golang.org/x/text writes in place of what is no character. No text in these
-// encodings has it otherwise.
+// replaced finds what a decoder of golang.org/x/text writes in place of what is no character. Of these encodings, only
+// GB 18030 can have it otherwise. There it is refused, too: whoever wrote it had lost a character.
 func replaced(name string) decode {
 	mark := []byte(string(utf8.RuneError))
 	return func(dst, in []byte) ([]byte, int, error) {

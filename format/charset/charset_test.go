@@ -29,7 +29,9 @@ func TestTextBecomesUTF8(t *testing.T) {
 		{"utf-16be", "\x00a\xd8\x3d\xde\x00\xff\xfd", "a😀\ufffd"},
 		{"shift_jis", "\x93\xfa\x96{", "日本"},
 		{"gb18030", "\xd6\xd0\xce\xc4", "中文"},
+		{"csUTF16LE", "\x3d\xd8\x00\xde\xfd\xff", "😀\ufffd"},
 		{"UTF-8", "\xff", "\xff"},
+		{"csUTF8", "\xff", "\xff"},
 	} {
 		for _, from := range []io.Reader{
 			strings.NewReader(test.text), iotest.OneByteReader(strings.NewReader(test.text)),
@@ -103,7 +105,7 @@ func TestBytesThatAreNoCharacters(t *testing.T) {
 			t.Errorf("%s: error %v", encoding, err)
 		}
 	}
-	for _, name := range []string{"", "utf-16", "latin-one"} {
+	for _, name := range []string{"", "utf-16", "UTF16", "csUTF16", "latin-one"} {
 		_, err := charset.NewReader(nil, name)
 		_, errOfDecoder := charset.Decoder(name)
 		if err == nil || errOfDecoder == nil {
