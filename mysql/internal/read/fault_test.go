@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -85,16 +86,20 @@ func TestServerEnds(t *testing.T) {
 	goleak.VerifyNone(t, leaks)
 }
 
-// TestCancel has the end of a context end the statement on the server, also one that sends nothing, of which only the
-// end of the connection frees the reader.
+// TestCancel has the end of a context end the statement on the server: one that sends rows without end, after which the
+// connection is kept, and one that sends nothing, of which only the end of the connection frees the reader.
 func TestCancel(t *testing.T) {
 	_, database := openNew(t, manyRows)
 	for sql, isKept := range map[string]bool{"SELECT SLEEP(3600)": false, "SELECT a.i FROM t a, t b, t c": true} {
 		db := openAgain(t, database.URL())
 		ctx, cancel := context.WithCancel(context.Background())
-		ended := make(chan error, 1)
-		go func() { ended <- run(ctx, db, sql) }()
-		testkit.WaitFor(t, "the statement", func() bool { return strings.Contains(running(t, database), sql) })
+		begun, ended := make(chan struct{}), make(chan error, 1)
+		go func() { ended <- runFrom(ctx, db, sql, begun) }()
+		if isKept {
+			<-begun // before, it is prepared, and computes what it sends first
+		} else {
+			testkit.WaitFor(t, "the statement", func() bool { return strings.Contains(running(t, database), sql) })
+		}
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", sql, err)
@@ -264,11 +269,22 @@ func connectionWithNumber(t *testing.T, database *testkit.MariaDBDatabase, numbe
 
 // run reads the rows of a query until they end.
 func run(ctx context.Context, db *read.DB, sql string) error {
+	return runFrom(ctx, db, sql, make(chan struct{}))
+}
+
+// runFrom is run, and closes a channel after the first batch, or at the end.
+func runFrom(ctx context.Context, db *read.DB, sql string, begun chan<- struct{}) error {
+	began := sync.OnceFunc(func() { close(begun) })
+	defer began()
 	rows, err := db.Query(ctx, sql)
 	if err != nil {
 		return err
 	}
-	_, err = drain(rows)
+	var b source.Batch
+	for err == nil {
+		err = rows.Next(&b)
+		began()
+	}
 	return errors.Join(err, rows.Close())
 }
 
