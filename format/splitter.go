@@ -2,7 +2,6 @@ package format
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 )
@@ -130,14 +129,21 @@ func (s *Splitter) fill(text []byte, size int) ([]byte, error) {
 	if cap(text) < size {
 		text = append(make([]byte, 0, size), text...)
 	}
-	if !s.ended {
-		n, err := io.ReadFull(s.r, text[len(text):size])
+	// Not io.ReadFull: an error of the reader may be io.ErrUnexpectedEOF itself, since its own source is cut.
+	for empty := 0; len(text) < size && !s.ended; {
+		n, err := s.r.Read(text[len(text):size])
 		text = text[:len(text)+n]
 		switch {
-		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
+		case err == io.EOF:
 			s.ended = true
 		case err != nil:
 			return nil, err
+		case n > 0:
+			empty = 0
+		default:
+			if empty++; empty == 100 {
+				return nil, io.ErrNoProgress
+			}
 		}
 	}
 	if !s.begun {

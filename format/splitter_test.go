@@ -3,6 +3,7 @@ package format_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"strings"
@@ -68,6 +69,20 @@ func TestSplitter(t *testing.T) {
 			}
 			if len(out) > 40_000 && len(blocks) < 2 {
 				t.Errorf("%s: %d bytes in %d blocks", name, len(out), len(blocks))
+			}
+		}
+	}
+}
+
+// TestSplitterCut reads a stream whose own source is cut. Its error is no end of the rows, whatever it wraps.
+func TestSplitterCut(t *testing.T) {
+	for _, cut := range []error{io.ErrUnexpectedEOF, fmt.Errorf("corrupt data: %w", io.ErrUnexpectedEOF)} {
+		for _, text := range []string{"", "a,b\n1,2\n", "a,b\n1,"} {
+			for name, f := range readable {
+				r := io.MultiReader(strings.NewReader(text), iotest.ErrReader(cut))
+				if blocks, err := split(t, r, f, 100); err != cut {
+					t.Errorf("%s: %q and then %v: %q and error %v", name, text, cut, blocks, err)
+				}
 			}
 		}
 	}

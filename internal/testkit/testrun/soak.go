@@ -50,7 +50,7 @@ var soakSlices = []slice{
 			"./format/parquet/parquetread", "./format/sniff", "./load",
 		},
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
-			"TestDialectReaders|TestDialectPeers|TestPeers)$",
+			"TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestPeers)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
 	{
