@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -48,7 +49,7 @@ func (f *PaceFlags) Pace(d Database) (pace.Pace, error) {
 	return p, nil
 }
 
-// says reports whether the only value of a statement is true: neither NULL, false nor 0. Each time, it is asked by a
+// says reports whether the only value of a statement is true: not NULL, false or 0. Each time, it is asked by a
 // session of its own, since what a server counts stays the same within a transaction.
 func (d Database) says(ctx context.Context, sql string) (is bool, err error) {
 	src, err := d.Open(ctx)
@@ -68,15 +69,23 @@ func (d Database) says(ctx context.Context, sql string) (is bool, err error) {
 	} else if err != nil {
 		return false, d.Explain(err)
 	}
-	kind, value := batch.AnyValue(0, 0)
-	if kind == source.Number {
-		return strings.Trim(string(value), "-0.") != "", nil
-	}
-	switch strings.ToLower(string(value)) {
-	case "", "0", "f", "false": // NULL has no bytes
+	_, value := batch.AnyValue(0, 0)
+	return isTrue(string(value))
+}
+
+// isTrue reports whether the text of a value is true. NULL is the empty text.
+func isTrue(text string) (bool, error) {
+	switch strings.ToLower(text) {
+	case "", "f", "false", "n", "no", "off":
 		return false, nil
+	case "t", "true", "y", "yes", "on":
+		return true, nil
 	}
-	return true, nil
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return false, fmt.Errorf("--max-load: the statement must return true, false or a number, and not %q", text)
+	}
+	return n != 0, nil
 }
 
 // rateFlag is the value of --rate.
