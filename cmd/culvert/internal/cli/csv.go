@@ -57,16 +57,12 @@ func (r *inspectReport) inspectCSV(in *argument.Input, config export.ReadConfig)
 	if err != nil {
 		return argument.ReadError(in.Name, err)
 	}
-	sample := make([]byte, sniff.Size)
-	n, err := io.ReadFull(text, sample)
-	isWhole := err == io.EOF || err == io.ErrUnexpectedEOF
-	if isWhole {
-		err = nil
-	}
+	sample, err := io.ReadAll(io.LimitReader(text, sniff.Size))
+	isWhole := len(sample) < sniff.Size
 	if err := errors.Join(err, text.Close()); err != nil {
 		return argument.ReadError(in.Name, err)
 	}
-	guess, err := sniff.CSV(sample[:n], isWhole)
+	guess, err := sniff.CSV(sample, isWhole)
 	isSure := err == nil && (len(guess.Columns) > 1 && guess.Rows > 0 || extension == ".csv" || extension == ".tsv")
 	if isSure {
 		r.CSV = csvOf(in.Name, extension, guess)
