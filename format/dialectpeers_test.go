@@ -1,11 +1,8 @@
 package format_test
 
 import (
-	"encoding/json"
 	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -44,10 +41,6 @@ json.dump(cases, sys.stdout)
 // TestDialectPeers compares what a Dialect reads with what the module csv of Python does: of rows that this has
 // written, and of random text, of which a Dialect reads less.
 func TestDialectPeers(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		testkit.Missing(t, "python3", "https://www.python.org")
-	}
 	rounds := 2000
 	if testkit.Soak() {
 		rounds = 200_000
@@ -57,23 +50,11 @@ func TestDialectPeers(t *testing.T) {
 	for i := range cases {
 		cases[i] = randomPeerCase(random)
 	}
-	in, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command(python, "-c", peerProgram)
-	command.Stdin, command.Stderr = strings.NewReader(string(in)), os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
 	written := make([]bool, rounds)
 	for i, one := range cases {
 		written[i] = one.Rows != nil
 	}
-	if err := json.Unmarshal(out, &cases); err != nil {
-		t.Fatal(err)
-	}
+	testkit.ByPython(t, peerProgram, &cases)
 	read := 0
 	for i, one := range cases {
 		d := format.Dialect{Delimiter: one.Delimiter, Quote: one.Quote[0], NoHeader: true, Null: "\x01"}

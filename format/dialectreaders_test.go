@@ -3,7 +3,6 @@ package format_test
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -36,10 +35,6 @@ print(json.dumps(rows))
 
 // TestDialectReaders has the programs that for= names read what is written for them.
 func TestDialectReaders(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		testkit.Missing(t, "python3", "https://www.python.org")
-	}
 	values := [][]any{
 		{"a;b,c", "1"},
 		{"", nil},
@@ -55,11 +50,7 @@ func TestDialectReaders(t *testing.T) {
 	}
 	for reader, module := range readers {
 		t.Run(reader, func(t *testing.T) {
-			command := exec.Command(python, "-c", "import "+module)
-			command.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
-			if err := command.Run(); err != nil {
-				testkit.Missing(t, module+" for Python", "./dev soak readers installs it")
-			}
+			testkit.NeedModule(t, module)
 			program := reader
 			if reader == "pandas" {
 				program = "duckdb" // which writes what pandas reads
@@ -100,8 +91,7 @@ func TestDialectReaders(t *testing.T) {
 			if err := os.WriteFile(file, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			command = exec.Command(python, "-c", readersProgram, reader, file)
-			command.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
+			command := testkit.Python(t, "-c", readersProgram, reader, file)
 			command.Stderr = os.Stderr
 			out, err := command.Output()
 			if err != nil {

@@ -1,11 +1,8 @@
 package load_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -226,10 +223,6 @@ func convertedOf(t *testing.T, src source.Source, table string, rules []string) 
 // randomConversions returns rules and values, with what Python makes of them.
 func randomConversions(t *testing.T) []conversionCase {
 	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		testkit.Missing(t, "python3", "https://www.python.org")
-	}
 	rounds := 30
 	if testkit.Soak() {
 		rounds = 1000
@@ -255,19 +248,7 @@ func randomConversions(t *testing.T) []conversionCase {
 			one.Values = append(one.Values, &value)
 		}
 	}
-	in, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), python, "-c", conversionProgram)
-	command.Stdin, command.Stderr = strings.NewReader(string(in)), os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &cases); err != nil {
-		t.Fatal(err)
-	}
+	testkit.ByPython(t, conversionProgram, &cases)
 	return cases
 }
 

@@ -1,11 +1,9 @@
 package load_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,15 +57,7 @@ func TestDialectDuckDB(t *testing.T) {
 	if !testkit.Soak() {
 		return
 	}
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		testkit.Missing(t, "python3", "https://www.python.org")
-	}
-	command := exec.CommandContext(t.Context(), python, "-c", "import duckdb")
-	command.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
-	if err := command.Run(); err != nil {
-		testkit.Missing(t, "duckdb for Python", "./dev soak readers installs it")
-	}
+	testkit.NeedModule(t, "duckdb")
 	random := rand.New(rand.NewPCG(21, 22))
 	cases := make([]duckCase, 500)
 	dialects := make([]format.Dialect, len(cases))
@@ -88,20 +78,7 @@ func TestDialectDuckDB(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	in, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command = exec.CommandContext(t.Context(), python, "-c", duckProgram)
-	command.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
-	command.Stdin, command.Stderr = strings.NewReader(string(in)), os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &cases); err != nil {
-		t.Fatal(err)
-	}
+	testkit.ByPython(t, duckProgram, &cases)
 
 	db := testkit.Postgres(t).NewDatabase(t)
 	dst, err := postgres.OpenSink(t.Context(), db.ConnString())

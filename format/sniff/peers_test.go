@@ -2,12 +2,9 @@ package sniff_test
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
@@ -46,10 +43,6 @@ json.dump(cases, sys.stdout)
 // TestPeers writes tables in random dialects by the module csv of Python. The settings that are guessed read the rows
 // that this reads.
 func TestPeers(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		testkit.Missing(t, "python3", "https://www.python.org")
-	}
 	rounds := 100
 	if testkit.Soak() {
 		rounds = 10_000
@@ -59,19 +52,7 @@ func TestPeers(t *testing.T) {
 	for i := range cases {
 		cases[i] = randomTable(random)
 	}
-	in, err := json.Marshal(cases)
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), python, "-c", peerProgram)
-	command.Stdin, command.Stderr = strings.NewReader(string(in)), os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(out, &cases); err != nil {
-		t.Fatal(err)
-	}
+	testkit.ByPython(t, peerProgram, &cases)
 	for _, one := range cases {
 		var text []byte
 		for _, c := range one.Text {

@@ -1,13 +1,55 @@
 package testkit
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"testing"
 )
 
 // Readers is where ./dev soak puts DuckDB, Polars and pyarrow, for PYTHONPATH, with what is there already.
 func Readers() string {
 	cache := cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(os.Getenv("HOME"), ".cache"))
 	return filepath.Join(cache, "culvert", "readers") + string(filepath.ListSeparator) + os.Getenv("PYTHONPATH")
+}
+
+// Python is a command of Python, which finds the modules of [Readers].
+func Python(tb testing.TB, args ...string) *exec.Cmd {
+	tb.Helper()
+	if _, err := exec.LookPath("python3"); err != nil {
+		Missing(tb, "python3", "https://www.python.org")
+	}
+	cmd := exec.CommandContext(tb.Context(), "python3", args...)
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+Readers())
+	return cmd
+}
+
+// NeedModule makes sure of a module of Python that [Readers] has.
+func NeedModule(tb testing.TB, module string) {
+	tb.Helper()
+	if err := Python(tb, "-c", "import "+module).Run(); err != nil {
+		Missing(tb, module+" for Python", "./dev soak readers installs it")
+	}
+}
+
+// ByPython has a program of Python complete cases, to which a pointer is given: it reads them as JSON, and writes them
+// with what it adds.
+func ByPython(tb testing.TB, program string, cases any) {
+	tb.Helper()
+	in, err := json.Marshal(cases)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	cmd := Python(tb, "-c", program)
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := json.Unmarshal(out, cases); err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -64,7 +64,7 @@ func ForeignFiles(t *testing.T, pattern, programs string) map[string][]byte {
 	dir := "testdata"
 	if testkit.Soak() {
 		dir = t.TempDir()
-		if out, err := python(t, "testdata/write.py", dir).CombinedOutput(); err != nil {
+		if out, err := testkit.Python(t, "testdata/write.py", dir).CombinedOutput(); err != nil {
 			testkit.Missing(t, programs, "./dev soak readers does it: "+string(out))
 		}
 	}

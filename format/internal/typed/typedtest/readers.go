@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,16 +20,10 @@ type Readers struct{ script string }
 // NewReaders returns them, with a script that has them read a file.
 func NewReaders(tb testing.TB, script string) Readers {
 	tb.Helper()
-	if err := python(tb, "-c", "import duckdb, polars, pyarrow").Run(); err != nil {
+	if err := testkit.Python(tb, "-c", "import duckdb, polars, pyarrow").Run(); err != nil {
 		testkit.Missing(tb, "DuckDB, Polars or pyarrow", "./dev soak readers does it")
 	}
 	return Readers{script}
-}
-
-func python(tb testing.TB, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(tb.Context(), "python3", args...)
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+testkit.Readers())
-	return cmd
 }
 
 // Expect has each read a file, and compares each cell. The name of the file has its extension.
@@ -45,7 +38,7 @@ func (r Readers) Expect(
 			tb.Fatal(err)
 		}
 	}
-	out, err := python(tb, r.script, file, lines, strings.Join(types, " ")).CombinedOutput()
+	out, err := testkit.Python(tb, r.script, file, lines, strings.Join(types, " ")).CombinedOutput()
 	if err != nil {
 		tb.Fatalf("%v: %s", err, out)
 	}
