@@ -219,8 +219,8 @@ func runWorkload(
 	return verdicts, os.WriteFile(name, []byte(kept+raw.String()+"\n"+comment(summary)), 0o644)
 }
 
-// without returns the text of a file of samples without those of some benchmarks, and without what is said of runs of
-// which nothing is left.
+// without removes the samples of some benchmarks from the text of a file of samples. A run that has no samples left is
+// removed whole.
 func without(text string, benchmarks []harness.Benchmark) string {
 	const head = "goos: "
 	var kept strings.Builder

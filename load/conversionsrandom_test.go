@@ -181,8 +181,8 @@ func convertRandom(t *testing.T, s side, table string, one conversionCase) {
 	}
 }
 
-// convertedOf returns the second column of a table in the order of the first, which is a number. Where a database has
-// no booleans, those of a text are 1 and 0.
+// convertedOf returns the second column of a table in the order of the first, which is a number. A database without
+// booleans keeps true and false as 1 and 0.
 func convertedOf(t *testing.T, src source.Source, table string, rules []string) []string {
 	t.Helper()
 	decoder, err := format.CSV{}.Decoder(make([]format.Field, 2))

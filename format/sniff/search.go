@@ -192,7 +192,7 @@ func (s *search) variants(base format.Dialect, delimiter string) (all []format.D
 	return s.withLineEnds(all)
 }
 
-// hasLetters reports whether all escapes of a text are those that programs write which escape with letters.
+// hasLetters reports whether all escapes of the text are ones that programs write if they escape by letters, as \n.
 func (s *search) hasLetters(delimiter string) bool {
 	text := s.text
 	for {

@@ -87,7 +87,7 @@ func (p *prepared) keepFound(found []*known) {
 	}
 }
 
-// takeFound returns those of the tables that were kept, once, and the names of the others.
+// takeFound takes out what was kept of tables. It returns that, and the names of tables of which nothing was kept.
 func (p *prepared) takeFound(names []string) (found []*known, others []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

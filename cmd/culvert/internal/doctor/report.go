@@ -60,7 +60,7 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// onlyTables reports whether no other check has failed than those of tables.
+// onlyTables reports whether all checks that have failed, if any, are those of tables.
 func (r *Report) onlyTables() bool {
 	return !slices.ContainsFunc(r.Checks, func(c check) bool { return c.Result == failedResult && c.Name != "tables" })
 }

@@ -28,7 +28,8 @@ type Trial struct {
 	vacant  error // see Vacant
 }
 
-// NewTrial reads the job file that the flag --job of a command names, with those of its flags that an export has too.
+// NewTrial reads the job file of the flag --job of a command. The flags of the command that an export has too override
+// the file.
 // The arguments are a SOURCE, or nothing. The errors are those with which an export refuses its command line.
 func NewTrial(a *command.App, from *cobra.Command, args []string) (*Trial, error) {
 	cmd, o := newCommand(a)
