@@ -32,9 +32,10 @@ const (
 
 // block is a group of whole rows on its way to a loader.
 type block struct {
-	text    []byte          // as it was read, in memory that the block keeps
-	batches []*source.Batch // of the text, if its rows are decoded; or of a source
-	out     []byte          // for a loader of text
+	text      []byte          // as it was read, in memory that the block keeps
+	batches   []*source.Batch // of the text, if its rows are decoded; or of a source
+	out       []byte          // for a loader of text
+	stretches []stretch       // of out
 
 	memory  []byte // of text
 	output  []byte // of out, if it is not text
@@ -42,7 +43,7 @@ type block struct {
 	spare   []*source.Batch
 	raw     source.Batch // the rows of batches as they were read and masked, if some may be refused
 
-	rows, lines int64 // of out, or rows of the batches
+	rows, lines int64 // of the text, or of out, or rows of the batches
 	row, line   int64 // of the file that come before
 	sum         canonical.Adder
 	loaded      canonical.Adder // as in figures
@@ -51,8 +52,25 @@ type block struct {
 	large       bool
 	moved       bool // the lines of out are not those of the text
 	placed      bool // the row is known, whatever was dealt before
-	wide        []wide
 	err         error
+}
+
+// stretch is rows in one of the forms that a loader takes. It ends where the next one begins.
+type stretch struct {
+	end         int // in out
+	rows, lines int64
+	binary      bool
+	wide        []wide
+}
+
+// stretched adds rows at the end of the output.
+func (b *block) stretched(rows int64, isBinary bool) {
+	if last := len(b.stretches) - 1; last >= 0 && b.stretches[last].binary == isBinary {
+		b.stretches[last].end = len(b.output)
+		b.stretches[last].rows += rows
+		return
+	}
+	b.stretches = append(b.stretches, stretch{end: len(b.output), rows: rows, binary: isBinary})
 }
 
 // idle has the blocks of past pipelines. For a small table, new ones would take most of the time.
@@ -84,7 +102,7 @@ func (b *block) reset() {
 	b.empty()
 	b.dropRaw()
 	b.rows, b.lines, b.row, b.line, b.err, b.summed, b.moved = 0, 0, 0, 0, nil, false, false
-	b.bytes, b.large, b.placed, b.wide = 0, false, false, b.wide[:0]
+	b.bytes, b.large, b.placed, b.stretches = 0, false, false, b.stretches[:0]
 	b.sum.Reset(nil)
 	b.loaded.Reset(nil)
 }
@@ -162,9 +180,10 @@ type preparer struct {
 	converter *convert.Converter // or nil
 	rejects   bool               // the rows are needed as they were read: they may be refused
 
-	headerLines int64          // before the first row
-	table       sink.TextTable // or nil
-	fitter      sink.Fitter    // the table, or nil
+	headerLines int64            // before the first row
+	table       sink.TextTable   // or nil
+	binary      sink.BinaryTable // the table, if its loaders take the binary form; or nil
+	fitter      sink.Fitter      // the table, or nil
 
 	decoders chan format.Decoder
 }
@@ -188,9 +207,8 @@ func (p *preparer) read(b *block) {
 		b.summed = true
 	}
 	if p.asIs && p.table.KeepsText(b.text) {
-		b.out = b.text
 		b.loaded.Text, b.loaded.Canonical = b.sum.Text, b.sum.Canonical
-		b.findWide()
+		p.passText(b)
 		return
 	}
 	if p.from != nil {
@@ -218,6 +236,20 @@ func (p *preparer) read(b *block) {
 		b.empty()
 	}
 	b.finish()
+}
+
+// passText has a loader take the text of a block as it is, or the binary form of it.
+func (p *preparer) passText(b *block) {
+	one := stretch{rows: b.rows, lines: b.lines, wide: findWide(b.text, b.rows, b.lines)}
+	b.out = b.text
+	if p.binary != nil && !b.large {
+		b.output = slices.Grow(b.output, len(b.text)+len(b.text)/8) // about what it takes
+		if b.output, one.binary = p.binary.AppendTextAsBinary(b.output, b.text); one.binary {
+			b.out = b.output
+		}
+	}
+	one.end = len(b.out)
+	b.stretches = append(b.stretches, one)
 }
 
 // decode makes batches of the text of a block, or text for the loaders, one batch at a time.
@@ -363,28 +395,52 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 	if size := batch.TextSize(); size > keptSize && p.encoder != nil {
 		b.output = slices.Grow(b.output, size+blockSize) // otherwise append would copy it again and again as it grows
 	}
+	summed := p.lines != nil && (!known || p.loaded)
+	isBinary := false
+	if p.binary != nil {
+		b.output, isBinary = p.binary.AppendBinary(b.output, batch)
+	}
 	switch {
-	case p.encoder == nil && (p.lines == nil || known && !p.loaded):
-	case p.encoder == nil:
-		b.output, err = p.lines.AppendLines(b.output[:0], batch, pieceSize, sum, drop)
-		b.output, b.summed = b.output[:0], true
-	case p.lines == nil || known && !p.loaded:
+	case !summed && (p.encoder == nil || isBinary):
+	case p.encoder == nil || isBinary:
+		b.scratch, err = p.lines.AppendLines(b.scratch[:0], batch, pieceSize, sum, drop)
+	case !summed:
 		b.output, err = p.encoder.AppendRows(b.output, batch)
 	default:
 		b.output, err = p.lines.AppendLines(b.output, batch, math.MaxInt, sum, nil)
-		b.summed = true
+	}
+	b.summed = b.summed || summed
+	if p.encoder != nil {
+		b.stretched(int64(batch.Rows()), isBinary)
+	}
+	if isBinary && p.from == nil {
+		b.bytes += int64(batch.TextSize())
 	}
 	return err
 }
 
-// finish counts the lines of text that was made for the loaders.
+// finish counts the lines of what was made for the loaders.
 func (b *block) finish() {
-	if len(b.output) > 0 {
-		b.out = b.output
-		lines := int64(bytes.Count(b.out, []byte{'\n'}))
-		b.moved = b.moved || lines != b.lines
-		b.lines = lines
-		b.findWide()
+	if b.out = b.output; len(b.stretches) == 0 {
+		return
+	}
+	start := 0
+	for i := range b.stretches {
+		if s := &b.stretches[i]; !s.binary {
+			text := b.out[start:s.end]
+			s.lines = int64(bytes.Count(text, []byte{'\n'}))
+			s.wide = findWide(text, s.rows, s.lines)
+		}
+		start = b.stretches[i].end
+	}
+	switch one := &b.stretches[0]; {
+	case len(b.stretches) > 1:
+		b.moved = true
+	case one.binary:
+		one.lines = b.lines
+	default:
+		b.moved = b.moved || one.lines != b.lines
+		b.lines = one.lines
 	}
 }
 

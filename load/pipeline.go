@@ -231,12 +231,15 @@ type worker struct {
 
 	sifted sifted // in the last load
 
-	taken struct{ rows, lines int64 } // since the last Flush
+	taken struct{ rows, lines int64 } // since the last Flush, or of the text that a loader reads
 	item  *ordered.Item[*block]
-	text  []byte // of item, not yet read
+	next  int    // the stretch of item that follows
+	text  []byte // of the stretch before it, not yet read
 	file  string
 	csv   bool // the text has the lines of the file, unless they have moved
 	pl    *pipeline
+
+	binary bool // the form of the rows that the loader reads
 }
 
 // load passes blocks to the loader until there are no more, and waits until the database has taken them.
@@ -254,11 +257,11 @@ func (w *worker) load(pl *pipeline) (err error) {
 	text, isText := w.loader.(sink.TextLoader)
 	switch {
 	case isText && (pl.prepare.asIs || pl.prepare.encoder != nil):
-		if err = w.next(); err == nil {
-			err = text.LoadText(w)
-		}
+		err = w.loadStretches(text)
 	default:
-		for err = w.next(); err == nil; err = w.next() {
+		for err = w.take(); err == nil; err = w.take() {
+			b := w.item.Value
+			w.mark(b, stretch{}, stretch{rows: b.rows, lines: b.lines})
 			for _, batch := range w.item.Value.batches {
 				if err = w.loader.Load(batch); err != nil {
 					return err
@@ -276,8 +279,56 @@ func (w *worker) load(pl *pipeline) (err error) {
 	return err
 }
 
-// next takes the next block, and frees the one before. The error is io.EOF after the last one.
-func (w *worker) next() error {
+// loadStretches passes text to the loader, which takes the rows of one form after the other.
+func (w *worker) loadStretches(to sink.TextLoader) error {
+	err := w.advance()
+	for err == nil {
+		w.binary = w.stretch().binary
+		w.marks, w.taken = w.marks[:0], struct{ rows, lines int64 }{}
+		w.markStretch()
+		if binary, is := to.(sink.BinaryLoader); is && w.binary {
+			err = binary.LoadBinary(w)
+		} else {
+			err = to.LoadText(w)
+		}
+		if err == nil && w.item == nil {
+			return io.EOF
+		}
+	}
+	return err
+}
+
+// stretch is the one whose text is read.
+func (w *worker) stretch() stretch { return w.item.Value.stretches[w.next-1] }
+
+// advance goes on to the next rows, of the same block or of another one. The error is io.EOF after the last ones.
+func (w *worker) advance() error {
+	for w.item == nil || w.next == len(w.item.Value.stretches) {
+		if err := w.take(); err != nil {
+			return err
+		}
+	}
+	b, start := w.item.Value, 0
+	if w.next > 0 {
+		start = b.stretches[w.next-1].end
+	}
+	w.text = b.out[start:b.stretches[w.next].end]
+	w.next++
+	return nil
+}
+
+// markStretch remembers where the rows are whose text is read.
+func (w *worker) markStretch() {
+	b, before := w.item.Value, stretch{}
+	for _, one := range b.stretches[:w.next-1] {
+		before.rows += one.rows
+		before.lines += one.lines
+	}
+	w.mark(b, before, w.stretch())
+}
+
+// take takes the next block, and frees the one before. The error is io.EOF after the last one.
+func (w *worker) take() error {
 	w.free()
 	select {
 	case <-w.pl.ctx.Done():
@@ -286,15 +337,10 @@ func (w *worker) next() error {
 		if !more {
 			return io.EOF
 		}
-		b := item.Value
-		w.item, w.text = item, b.out
-		if w.pl.rejected != nil {
-			return nil
+		w.item, w.next = item, 0
+		if w.pl.rejected == nil {
+			w.rows += item.Value.rows
 		}
-		w.mark(b)
-		w.taken.rows += b.rows
-		w.taken.lines += b.lines
-		w.rows += b.rows
 		return nil
 	}
 }
@@ -310,12 +356,18 @@ func (w *worker) free() {
 	}
 }
 
-// Read is the text for a TextLoader.
+// Read is the text of rows in one form, for a TextLoader.
 func (w *worker) Read(p []byte) (int, error) {
 	for len(w.text) == 0 {
-		if err := w.next(); err != nil {
+		if err := w.advance(); err != nil {
 			return 0, err
 		}
+		if w.stretch().binary == w.binary {
+			w.markStretch()
+		}
+	}
+	if w.stretch().binary != w.binary {
+		return 0, io.EOF
 	}
 	n := copy(p, w.text)
 	w.text = w.text[n:]

@@ -34,15 +34,14 @@ const (
 	wideMarks = 4
 )
 
-// findWide finds the rows of several lines in text of CSV that a loader gets.
-func (b *block) findWide() {
+// findWide finds the rows of several lines in text of CSV.
+func findWide(text []byte, rows, lines int64) (found []wide) {
 	const quote = '"'
-	b.wide = b.wide[:0]
-	if b.rows == b.lines {
-		return
+	if rows == lines {
+		return nil
 	}
 	row, extra, inRow, quoted := int64(1), int64(0), int64(0), false
-	for text := b.out; len(text) > 0; {
+	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 {
 			break
@@ -55,27 +54,29 @@ func (b *block) findWide() {
 			continue
 		}
 		if inRow > 0 {
-			if len(b.wide) == mostWide {
-				b.wide = b.wide[:0]
-				return
+			if len(found) == mostWide {
+				return nil
 			}
 			extra += inRow
-			b.wide = append(b.wide, wide{row, extra})
+			found = append(found, wide{row, extra})
 		}
 		row, inRow = row+1, 0
 	}
+	return found
 }
 
-// mark remembers where a block is.
-func (w *worker) mark(b *block) {
+// mark remembers where rows are that come after others of a block.
+func (w *worker) mark(b *block, before, rows stretch) {
 	m := mark{
-		rows: w.taken.rows, lines: w.taken.lines, row: b.row, line: b.line, even: b.rows == b.lines, moved: b.moved,
+		rows: w.taken.rows, lines: w.taken.lines, row: b.row + before.rows, line: b.line + before.lines,
+		even: rows.rows == rows.lines, moved: b.moved, wide: rows.wide,
 	}
-	m.wide = append(m.wide, b.wide...)
 	w.marks = append(w.marks, m)
 	if before := len(w.marks) - wideMarks - 1; before >= 0 {
 		w.marks[before].wide = nil
 	}
+	w.taken.rows += rows.rows
+	w.taken.lines += rows.lines
 }
 
 // rowAt returns the row of a block that ends at one of its lines, from 1, or 0 if it is not known.
@@ -91,6 +92,21 @@ func (m *mark) rowAt(line int64) int64 {
 		return line
 	}
 	return line - m.wide[i-1].extra
+}
+
+// lineAt returns the line at which a row of a block ends, from 1, or 0 if it is not known.
+func (m *mark) lineAt(row int64) int64 {
+	switch {
+	case m.even:
+		return row
+	case len(m.wide) == 0:
+		return 0
+	}
+	i := sort.Search(len(m.wide), func(i int) bool { return m.wide[i].row > row })
+	if i == 0 {
+		return row
+	}
+	return row + m.wide[i-1].extra
 }
 
 // locate says where in the file the row of an error is.
@@ -116,6 +132,9 @@ func (w *worker) locate(err error) error {
 			}
 		case refused.Row > m.rows:
 			at.Row = m.row + refused.Row - m.rows
+			if line := m.lineAt(refused.Row - m.rows); w.binary && w.csv && !m.moved && line > 0 {
+				at.Line = w.pl.prepare.headerLines + m.line + line
+			}
 		default:
 			continue
 		}

@@ -50,7 +50,7 @@ func (w *worker) sift() (err error) {
 	s.prepare.masker = nil // rows are kept as they are masked
 	s.part.reset()
 	defer s.part.free()
-	for err = w.next(); err == nil; err = w.next() {
+	for err = w.take(); err == nil; err = w.take() {
 		if err := s.sift(w.item.Value); err != nil {
 			return err
 		}
@@ -220,7 +220,10 @@ func rowOf(err error, b *block) int64 {
 		if row.Row > 0 || row.Line == 0 {
 			return row.Row
 		}
-		m := mark{even: b.rows == b.lines, wide: b.wide}
+		m := mark{even: b.rows == b.lines}
+		if len(b.stretches) > 0 {
+			m.wide = b.stretches[0].wide
+		}
 		return m.rowAt(row.Line)
 	}
 	if row, is := errors.AsType[*format.RowError](err); is {

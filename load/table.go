@@ -281,6 +281,9 @@ func (t *filling) prepare() error {
 	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && t.job.converts == nil {
 		t.prep.asIs, t.prep.csv, t.prep.from = true, true, format.CSV{}
 	}
+	if !t.prep.rejects { // rows that are tried again are text
+		t.prep.binary, _ = t.table.(sink.BinaryTable)
+	}
 	var err error
 	if t.prep.encoder, err = text.Format().Encoder(c.types); err != nil {
 		return err

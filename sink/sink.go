@@ -27,7 +27,8 @@
 //
 // Some databases read the text of rows faster than a client can bind their values. A table of such a database is a
 // [TextTable], and its loaders are [TextLoader]. If a file has the same format, such as CSV for PostgreSQL, its text is
-// loaded as it is, without parsing. Otherwise callers can encode batches on all cores, by the encoder of the format.
+// loaded as it is, without parsing. Otherwise callers can encode batches on all cores, by the encoder of the format. If
+// the table is a [BinaryTable] too, callers can take work from the database: they make its binary form of the rows.
 //
 // # Groups
 //
@@ -259,4 +260,25 @@ type TextLoader interface {
 	// must be complete, with its line feed. Reads may return any part of the text; their bytes are copied once, into
 	// the memory of the connection. An error of r ends the loader with that error, and none of its rows are committed.
 	LoadText(r io.Reader) error
+}
+
+// BinaryTable is implemented by a [TextTable] whose loaders are all [BinaryLoader]: the database also reads rows in a
+// binary form, which takes it less time. What that form cannot have, the text has.
+type BinaryTable interface {
+	TextTable
+
+	// AppendBinary appends fitted rows in the binary form. It returns false, and what it was given, if they must be
+	// loaded as text. It is safe for concurrent use.
+	AppendBinary(dst []byte, b *source.Batch) ([]byte, bool)
+
+	// AppendTextAsBinary is AppendBinary for a text for which KeepsText is true.
+	AppendTextAsBinary(dst, text []byte) ([]byte, bool)
+}
+
+// BinaryLoader is implemented by loaders of databases that read rows in a binary form.
+type BinaryLoader interface {
+	TextLoader
+
+	// LoadBinary adds the rows up to the end of r, as LoadText does. The Row of a [RowError] counts the rows of r.
+	LoadBinary(r io.Reader) error
 }

@@ -363,7 +363,7 @@ func TestPlanSteps(t *testing.T) {
 	}
 	want := []string{
 		`LOCK TABLE "public"."t" IN ACCESS EXCLUSIVE MODE`, `TRUNCATE TABLE ONLY "public"."t"`,
-		`COPY "public"."t" ("id", "a") FROM STDIN (FORMAT csv, FREEZE)`, "COMMIT",
+		`COPY "public"."t" ("id", "a") FROM STDIN (FORMAT binary, FREEZE)`, "COMMIT",
 	}
 	if !slices.Equal(plan.Steps, want) || plan.Loaders != 1 || plan.Alone == "" || plan.Object == "" {
 		t.Errorf("the plan is %+v", plan)

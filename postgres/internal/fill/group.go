@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/postgres/internal/copybinary"
 	"culvert/sink"
 )
 
@@ -301,7 +302,7 @@ func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.fit = newFit(t.plan)
+	t.fit, t.binary = newFit(t.plan), copybinary.New(t.columns)
 	return t, nil
 }
 

@@ -219,7 +219,7 @@ func (g *group) swapSteps() [][]string {
 		steps[first] = append(steps[first], p.swap.planned[swapBefore]...)
 	}
 	for i, p := range g.plans {
-		steps[i] = append(steps[i], p.copySQL(true))
+		steps[i] = append(steps[i], p.copySQL(p.form(), true))
 	}
 	each := func(at string) {
 		for _, p := range g.plans {

@@ -12,6 +12,7 @@ import (
 	"culvert/format"
 	"culvert/internal/sqlsource"
 	"culvert/internal/typename"
+	"culvert/postgres/internal/copybinary"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -36,7 +37,7 @@ type loader struct {
 	merged  *merged   // what became of them, or nil
 }
 
-var _ sink.TextLoader = (*loader)(nil)
+var _ sink.BinaryLoader = (*loader)(nil)
 
 // addLoader adds a loader with a session.
 func (t *table) addLoader(s *session) {
@@ -119,35 +120,49 @@ func (l *loader) Add(b *source.Batch) error {
 
 // LoadText adds the rows of a text.
 func (l *loader) LoadText(r io.Reader) error {
-	return l.Do(func() error { return l.loadText(r) })
+	return l.Do(func() error {
+		l.copied = lineCount{}
+		return l.load(&input{r: r, lines: &l.copied}, csvForm)
+	})
 }
 
-func (l *loader) loadText(r io.Reader) error {
+// LoadBinary adds the rows of a text in the binary form of COPY.
+func (l *loader) LoadBinary(r io.Reader) error {
+	return l.Do(func() error {
+		r := io.MultiReader(strings.NewReader(copybinary.Header), r, strings.NewReader(copybinary.Trailer))
+		return l.load(&input{r: r}, binaryForm)
+	})
+}
+
+// load runs a COPY.
+func (l *loader) load(in *input, form string) error {
 	if err := l.finish(); err != nil {
 		return err
 	}
 	if err := l.takes(); err != nil {
 		return err
 	}
-	l.copied = lineCount{}
-	in := &input{r: r, lines: &l.copied}
-	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.copySQL())
+	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.copySQL(form))
 	in.end()
 	if in.err != nil {
 		return in.err
 	}
 	if err != nil {
-		return l.rowFailed(err)
+		return l.rowFailed(err, form)
 	}
 	l.count(tag.RowsAffected())
 	return nil
 }
 
 // rowFailed explains an error of the last COPY.
-func (l *loader) rowFailed(err error) error {
+func (l *loader) rowFailed(err error, form string) error {
 	err = l.s.rowFailed(l.t.ctx, l.t.target, err)
 	if row, is := errors.AsType[*sink.RowError](err); is && row.Line > 0 {
-		row.Line = l.copied.lineOf(row.Line)
+		if form == binaryForm { // of which the server counts the rows as lines
+			row.Row, row.Line = row.Line, 0
+		} else {
+			row.Line = l.copied.lineOf(row.Line)
+		}
 	}
 	return err
 }
@@ -156,7 +171,7 @@ func (l *loader) rowFailed(err error) error {
 type input struct {
 	mu    sync.Mutex
 	r     io.Reader
-	lines *lineCount
+	lines *lineCount // or nil
 	ended bool
 	err   error // except io.EOF
 }
@@ -168,7 +183,9 @@ func (in *input) Read(p []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	}
 	n, err := in.r.Read(p)
-	in.lines.see(p[:n])
+	if in.lines != nil {
+		in.lines.see(p[:n])
+	}
 	if err != nil && err != io.EOF {
 		in.err = err
 	}
@@ -195,7 +212,7 @@ func (l *loader) feed() *feed {
 	f := &feed{w: w, ended: make(chan struct{})}
 	go func() {
 		defer close(f.ended)
-		tag, err := l.s.conn.CopyFrom(l.t.ctx, r, l.copySQL())
+		tag, err := l.s.conn.CopyFrom(l.t.ctx, r, l.copySQL(csvForm))
 		f.rows, f.err = tag.RowsAffected(), err
 		_ = r.CloseWithError(io.ErrClosedPipe) // always nil
 	}()
@@ -213,7 +230,7 @@ func (l *loader) finish() error {
 	<-f.ended
 	switch {
 	case f.err != nil:
-		return l.rowFailed(f.err)
+		return l.rowFailed(f.err, csvForm)
 	case f.rows != l.sent:
 		return &sink.CountError{Table: l.t.target.name(), Sent: l.sent, Counted: f.rows}
 	}

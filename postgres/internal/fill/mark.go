@@ -10,7 +10,7 @@ const (
 )
 
 // copySQL is the statement that adds rows. A subtransaction that has not made the table cannot freeze its rows.
-func (l *loader) copySQL() string { return l.t.copySQL(!l.marks) }
+func (l *loader) copySQL(form string) string { return l.t.copySQL(form, !l.marks) }
 
 // SetMark makes a savepoint.
 func (l *loader) SetMark(again bool) error {

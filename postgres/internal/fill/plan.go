@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 
+	"culvert/postgres/internal/copybinary"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -113,8 +114,22 @@ func (p *plan) freezes() bool {
 // truncates reports whether the rows of the table are removed.
 func (p *plan) truncates() bool { return p.clear && p.swap == nil }
 
+// The forms in which COPY reads rows.
+const (
+	csvForm    = "csv"
+	binaryForm = "binary"
+)
+
+// form is the one in which most rows are added.
+func (p *plan) form() string {
+	if copybinary.New(p.columns) != nil {
+		return binaryForm
+	}
+	return csvForm
+}
+
 // copySQL is the statement that adds rows, frozen if they may be.
-func (p *plan) copySQL(freeze bool) string {
+func (p *plan) copySQL(form string, freeze bool) string {
 	into := p.target.sql
 	if p.Conflict != sink.Fail {
 		into = arrivalsSQL
@@ -124,9 +139,9 @@ func (p *plan) copySQL(freeze bool) string {
 		sql += " (" + list(p.columns) + ")"
 	}
 	if freeze && p.freezes() {
-		return sql + " FROM STDIN (FORMAT csv, FREEZE)"
+		return sql + " FROM STDIN (FORMAT " + form + ", FREEZE)"
 	}
-	return sql + " FROM STDIN (FORMAT csv)"
+	return sql + " FROM STDIN (FORMAT " + form + ")"
 }
 
 // lockMode is the lock under which one connection fills the table.
@@ -164,7 +179,7 @@ func (p *plan) steps() []string {
 	if p.Conflict != sink.Fail {
 		steps = append(steps, p.arrivalsSQL())
 	}
-	steps = append(steps, p.copySQL(true))
+	steps = append(steps, p.copySQL(p.form(), true))
 	if p.Conflict != sink.Fail {
 		steps = append(steps, p.mergeSQL())
 	}

@@ -48,7 +48,7 @@ func (p *plan) swapSteps() []string {
 	}
 	steps = append(steps, lockSQL(p.swap.old, p.lockMode()))
 	steps = append(steps, p.swap.planned[swapBefore]...)
-	steps = append(steps, p.copySQL(true))
+	steps = append(steps, p.copySQL(p.form(), true))
 	for _, at := range swapOrder {
 		steps = append(steps, p.swap.planned[at]...)
 	}

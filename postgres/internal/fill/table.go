@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"culvert/format"
+	"culvert/postgres/internal/copybinary"
 	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 	"culvert/source"
@@ -24,12 +25,13 @@ type table struct {
 	guard   *guard // nil if one connection fills the table, or parts are committed
 	fit     fit
 	group   *group
-	whole   bool // the loaders see no rows in the table except those that they have added
+	binary  *copybinary.Encoder // or nil
+	whole   bool                // the loaders see no rows in the table except those that they have added
 }
 
 var (
-	_ sink.TextTable = (*table)(nil)
-	_ sink.Limited   = (*table)(nil)
+	_ sink.BinaryTable = (*table)(nil)
+	_ sink.Limited     = (*table)(nil)
 )
 
 // Table begins to fill a table or partitioned table. It looks for the name as package read does: as it is, then as
@@ -48,7 +50,7 @@ func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Tabl
 	if err := t.Begin(ctx, &db.filler, t, p.Filling, t.begin); err != nil {
 		return nil, err
 	}
-	t.fit = newFit(t.plan)
+	t.fit, t.binary = newFit(t.plan), copybinary.New(t.columns)
 	return t, nil
 }
 
@@ -234,6 +236,20 @@ func (t *table) Format() format.Format { return format.CSV{} }
 func (t *table) Fit(b *source.Batch) (*source.Batch, error) { return t.fit.apply(b) }
 
 func (t *table) KeepsText(text []byte) bool { return !endsData(text) && t.fit.passes(text) }
+
+func (t *table) AppendBinary(dst []byte, b *source.Batch) ([]byte, bool) {
+	if t.binary == nil {
+		return dst, false
+	}
+	return t.binary.AppendRows(dst, b)
+}
+
+func (t *table) AppendTextAsBinary(dst, text []byte) ([]byte, bool) {
+	if t.binary == nil {
+		return dst, false
+	}
+	return t.binary.AppendText(dst, text)
+}
 
 // endsData reports whether a row of CSV is \. alone and without quotes. A server before 18 takes it for the end of
 // the data.
