@@ -151,6 +151,8 @@ func (s *sub) Stat(name string) (fs.FileInfo, error)  { return fs.Stat(s.Place, 
 func (s *sub) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(s.Place, s.at(name)) }
 func (s *sub) ReadLink(name string) (string, error)   { return fs.ReadLink(s.Place, s.at(name)) }
 
+func (s *sub) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(s.Place, s.at(name)) }
+
 // file is at for a name that cannot be the directory itself.
 func (s *sub) file(name string) string {
 	if name == "." {

@@ -107,6 +107,11 @@ func (o *operation) lookUp(ctx context.Context) error {
 // be empty.
 func (o *operation) clear(ctx context.Context) error {
 	plan := o.c.Output.Plan
+	if !plan.Overwrite {
+		if root, err := o.readRoot(ctx); err != nil || len(root) == 0 {
+			return err
+		}
+	}
 	if err := plan.MakeRoom(ctx, o.c.Output.Place); err != nil {
 		return err
 	}

@@ -70,8 +70,8 @@ var unfinishedManifest = lazyregexp.New(`^` + regexp.QuoteMeta(manifest.Name) + 
 
 // cleanManifest removes what a coordinator that was killed has left of the manifest.
 func (o *operation) cleanManifest(ctx context.Context) error {
-	entries, err := fs.ReadDir(place.WithContext(ctx, o.c.Output.Place), ".")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	entries, err := o.readRoot(ctx)
+	if err != nil {
 		return err
 	}
 	for _, entry := range entries {

@@ -23,6 +23,10 @@ import (
 const (
 	segmentSize = 128 << 10 // at which a segment is full, in bytes before it is sealed
 	maxSegment  = 16 << 20  // that is read: many notes may come while the place cannot be reached
+
+	// sharedHeartbeats is the least time between two writes if the queue is not within this process. To write costs two
+	// requests to a bucket, and in the first minutes of an export, more often would be a good part of all.
+	sharedHeartbeats = 5
 )
 
 // journal writes the notes of a job to the place, so that the queue may lose them.
@@ -150,12 +154,12 @@ func (j *journal) full() bool { return len(j.text) >= segmentSize }
 
 // interval is how long notes wait for others, so that a part costs less than a request. If the queue ends with this
 // process, what waits is lost with it. Otherwise the queue has to lose its data too: then at most a hundredth of the
-// work is lost, and at most that of a minute.
+// work is lost, or that of some heartbeats, and at most that of a minute.
 func (j *journal) interval() time.Duration {
 	if j.only {
 		return j.least
 	}
-	return max(j.least, min(time.Since(j.begun)/100, time.Minute))
+	return max(sharedHeartbeats*j.least, min(time.Since(j.begun)/100, time.Minute))
 }
 
 // flush writes the notes that the place does not have. If it fails, it should be called again when it is due, unless
@@ -220,6 +224,9 @@ func (j *journal) write(ctx context.Context, create func(context.Context, string
 
 // supersede removes the segments of earlier terms.
 func (j *journal) supersede(ctx context.Context) error {
+	if j.name.term == 1 {
+		return nil
+	}
 	return j.removeTerms(ctx, func(term int) bool { return term < j.name.term })
 }
 

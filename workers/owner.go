@@ -86,15 +86,34 @@ func (o *operation) isAmong(segments []segmentName) bool {
 	return slices.ContainsFunc(segments, func(s segmentName) bool { return s.run == o.note.Run })
 }
 
-// manifestName returns the name of the manifest in the place, or "" if there is none.
+// manifestName returns the name of the manifest in the place, or "" if there is none. To list what is there takes one
+// request to a bucket, and to look for two names that are free four.
 func (o *operation) manifestName(ctx context.Context) (string, error) {
+	entries, err := o.readRoot(ctx)
+	return manifestAmong(entries), err
+}
+
+// manifestAmong returns the name of the manifest that is among entries, or "".
+func manifestAmong(entries []fs.DirEntry) string {
 	for _, name := range []string{manifest.Name, manifest.EncryptedName} {
-		_, err := fs.Lstat(place.WithContext(ctx, o.c.Output.Place), name)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return name, err
+		if has(entries, name) {
+			return name
 		}
 	}
-	return "", nil
+	return ""
+}
+
+func has(entries []fs.DirEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+}
+
+// readRoot returns what is in the place, and nothing if that does not exist yet.
+func (o *operation) readRoot(ctx context.Context) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(place.WithContext(ctx, o.c.Output.Place), ".")
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return entries, err
 }
 
 // findManifest reports whether the place has a manifest, and whether a coordinator of this job has written it. It may

@@ -29,8 +29,9 @@ func (c *Coordinator) sealer() (*queue.Sealer, error) {
 // restore puts the notes of the journal into a queue that knows nothing of the job, except that of the job itself, for
 // which workers wait. It reports whether there is a journal.
 func (o *operation) restore(ctx context.Context) (restored bool, err error) {
-	if name, err := o.manifestName(ctx); name != "" || err != nil {
-		return false, err // the journal, if there is one, was about to be removed
+	root, err := o.readRoot(ctx)
+	if err != nil || manifestAmong(root) != "" || !has(root, manifest.JournalDirectory) {
+		return false, err // beside a manifest, a journal was about to be removed
 	}
 	segments, _, err := listJournal(ctx, o.c.Output.Place)
 	if err != nil || len(segments) == 0 {
@@ -195,14 +196,16 @@ func (o *operation) startJournal(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	segments, _, err := listJournal(ctx, o.c.Output.Place)
-	if err != nil {
-		return err
-	}
 	term := 0
-	for _, s := range segments {
-		if s.run == o.note.Run {
-			term = max(term, s.term)
+	if o.again { // or the run is new
+		segments, _, err := listJournal(ctx, o.c.Output.Place)
+		if err != nil {
+			return err
+		}
+		for _, s := range segments {
+			if s.run == o.note.Run {
+				term = max(term, s.term)
+			}
 		}
 	}
 	o.journal = &journal{

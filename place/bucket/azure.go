@@ -263,6 +263,9 @@ func (u *azureUpload) compare(sent uint64, returned []byte) error {
 	return nil
 }
 
+// isWhole reports whether the store has returned the checksum of the object, which it has if it came in one request.
+func (u *azureUpload) isWhole() bool { return u.parts == 0 && u.sums.Load() > 0 }
+
 // isVerified reports whether the store has returned the checksum of each block, or of all.
 func (u *azureUpload) isVerified() bool { return u.sums.Load() >= int64(max(1, u.parts)) }
 

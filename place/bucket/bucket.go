@@ -215,7 +215,10 @@ type bucket struct {
 	maxEntries, maxAnswers int // the constants of these names, except in tests
 }
 
-var _ Place = (*bucket)(nil)
+var (
+	_ Place        = (*bucket)(nil)
+	_ fs.ReadDirFS = (*bucket)(nil)
+)
 
 func (b *bucket) Close() error {
 	b.connections.close()
@@ -249,12 +252,14 @@ func (b *bucket) fileKey(op, name string) (string, error) {
 
 // Open opens an object, or else the directory of that name.
 func (b *bucket) Open(name string) (fs.File, error) {
-	info, err := b.stat("open", name)
+	d := &directory{bucket: b, name: name}
+	info, err := b.stat("open", name, d.exists)
 	switch {
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		return &directory{bucket: b, name: name, info: info}, nil
+		d.info = info
+		return d, nil
 	}
 	return newObject(b, name, info), nil
 }
@@ -268,14 +273,14 @@ func (b *bucket) WithContext(ctx context.Context) place.Place {
 
 // Stat describes an object, or else the directory of that name.
 func (b *bucket) Stat(name string) (fs.FileInfo, error) {
-	info, err := b.stat("stat", name)
+	info, err := b.stat("stat", name, func() (bool, error) { return b.isPrefix(name) })
 	if err != nil {
 		return nil, err
 	}
 	return info, nil
 }
 
-func (b *bucket) stat(op, name string) (*objectInfo, error) {
+func (b *bucket) stat(op, name string, isDirectory func() (bool, error)) (*objectInfo, error) {
 	key, err := b.key(op, name)
 	if err != nil {
 		return nil, err
@@ -296,7 +301,7 @@ func (b *bucket) stat(op, name string) (*objectInfo, error) {
 		}
 	}
 	// The place itself is a directory even if nothing is in it.
-	switch exists, err := b.isPrefix(name); {
+	switch exists, err := isDirectory(); {
 	case err != nil:
 		return nil, named(op, name, err)
 	case !exists && name != ".":

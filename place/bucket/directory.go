@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"culvert/place"
@@ -52,6 +53,28 @@ func (b *bucket) directoryPrefix(name string) string {
 	return b.prefix + name + "/"
 }
 
+// ReadDir implements [fs.ReadDirFS]. It requests nothing but the names, as long as there are some.
+func (b *bucket) ReadDir(name string) ([]fs.DirEntry, error) {
+	if _, err := b.key("readdir", name); err != nil {
+		return nil, err
+	}
+	d := &directory{bucket: b, name: name}
+	exists, err := d.exists()
+	if err == nil && !exists && name != "." {
+		if _, err = b.describe(b.ctx, b.prefix+name, false); err == nil {
+			err = errNoDirectory
+		}
+	}
+	if err != nil {
+		return nil, named("readdir", name, err)
+	}
+	entries, err := d.ReadDir(-1)
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, err
+}
+
+var errNoDirectory = errors.New("it is not a directory")
+
 // directory is an open directory. It must not be read concurrently.
 type directory struct {
 	bucket *bucket
@@ -59,9 +82,10 @@ type directory struct {
 	info   *objectInfo
 	closed bool
 
-	token   string // of the next page, "" for the first
-	ended   bool   // there is no next page
-	answers int    // without an entry, since the last that had some
+	first   *listPage // was requested to see that the directory exists; nil once its entries are taken
+	token   string    // of the next page, "" for the first
+	ended   bool      // there is no next page
+	answers int       // without an entry, since the last that had some
 	entries []fs.DirEntry
 
 	// above are the objects of the listing so far whose names are beginnings of the last name, each of the next: a
@@ -124,7 +148,7 @@ func (d *directory) nextPage() error {
 		return io.EOF
 	}
 	prefix := d.bucket.directoryPrefix(d.name)
-	page, err := d.bucket.list(listRequest{prefix: prefix, delimiter: "/", token: d.token, most: pageSize})
+	page, err := d.request()
 	if err != nil {
 		return err
 	}
@@ -160,6 +184,32 @@ func (d *directory) nextPage() error {
 		}
 	}
 	return nil
+}
+
+// request requests the next page, unless it is there.
+func (d *directory) request() (page listPage, err error) {
+	if d.first != nil {
+		page, d.first = *d.first, nil
+		return page, nil
+	}
+	prefix := d.bucket.directoryPrefix(d.name)
+	return d.bucket.list(listRequest{prefix: prefix, delimiter: "/", token: d.token, most: pageSize})
+}
+
+// exists reports whether there is an object below the directory. Its page is kept for ReadDir.
+func (d *directory) exists() (bool, error) {
+	for range d.bucket.maxAnswers {
+		page, err := d.request()
+		if err != nil {
+			return false, err
+		}
+		if len(page.entries) > 0 || page.next == "" {
+			d.first = &page
+			return len(page.entries) > 0, nil
+		}
+		d.token = page.next
+	}
+	return false, errEndless
 }
 
 // isNamable reports whether a name leads to an object of the directory, or to those below a directory in it.

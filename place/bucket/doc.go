@@ -111,8 +111,8 @@
 //	                                                       before the object appears
 //	the object is whole      CRC-64 of the object,         the CRC-32C in the answer  size and mark are compared
 //	                         verified by the store, which  is compared                after the upload
-//	                         keeps it; its answer, size
-//	                         and mark are compared
+//	                         keeps it; its answer is
+//	                         compared
 //	Create of a name that    If-None-Match: * on put       generation 0               If-None-Match: * on put
 //	exists fails             and complete                                             and commit
 //	version of a reader      ETag, in If-Match and         generation                 ETag, in If-Match and
@@ -123,8 +123,8 @@
 // If a store of another vendor refuses the headers of CRC-64, they are not sent to it again. It gets the SHA-256 of
 // each part instead, of which it keeps the SHA-256. If it refuses this too, it gets no checksum. The other parts of an
 // upload that has begun with a checksum are sent without one. If a store returns another checksum of the object than it
-// was sent, the object is removed, and the write fails with [place.ErrIntegrity]. If it returns no checksum of an
-// object that it got with one request, the object's size and mark are compared, as those of a larger one always are.
+// was sent, the object is removed, and the write fails with [place.ErrIntegrity]. If it returns no checksum of the
+// object, the object's size and mark are compared: that takes another request.
 //
 // Without TLS, requests are signed with the SHA-256 of their data, too. With TLS, the signature contains the CRC-64
 // instead, which saves most of the processor time; only if the store has refused it, the SHA-256 is signed. Where
@@ -134,7 +134,7 @@
 // without the header. An object that another writer creates between these two requests is overwritten. A store that
 // ignores the header always overwrites what another writer creates after Create.
 // If a store looks for the name before it takes it, as SeaweedFS does, two writers that complete at the same moment may
-// both succeed; the earlier one fails if it looks at the object and sees that.
+// both succeed.
 //
 // Google verifies an object only when it is complete. So damage to a part of a large file ends its upload with
 // [place.ErrIntegrity]; to other stores, the part is sent again.
@@ -149,7 +149,8 @@
 // parts of the upload remain in S3. They have no name but cost money.
 //
 // When a new upload of several parts begins, unfinished uploads of the same key are aborted if they were begun, and
-// received their last part, more than Config.Abandoned ago by the clock of the store, whoever began them. So uploads of
+// received their last part, more than Config.Abandoned ago by the clock of the store, whoever began them. The store is
+// asked for those of all keys of the place at once, and again when Config.Abandoned is over. So uploads of
 // other keys, and of processes that are still sending, continue. For keys that are never written again, set a lifecycle
 // rule of the bucket (AbortIncompleteMultipartUpload).
 //

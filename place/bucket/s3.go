@@ -33,6 +33,9 @@ type s3Store struct {
 	parallel  int
 
 	refused atomic.Int32 // how many of the s3Sums the store has refused
+
+	prefix     string // of the keys of the place
+	unfinished unfinished
 }
 
 func openS3(ctx context.Context, a *address, c Config, connections *connections) (store, error) {
@@ -72,6 +75,7 @@ func openS3(ctx context.Context, a *address, c Config, connections *connections)
 	})
 	return &s3Store{
 		client: client, name: a.bucket, abandoned: c.Abandoned, timeout: c.Timeout, parallel: c.Parallel,
+		prefix: a.prefix, unfinished: unfinished{turn: make(chan struct{}, 1)},
 	}, nil
 }
 
@@ -200,7 +204,7 @@ type s3Upload struct {
 	sum      s3Sum // with which the upload was begun
 	parts    []s3Part
 	verified int  // of how many requests with data the store has returned the checksum
-	isWhole  bool // the store has returned the checksum of the object
+	whole    bool // the store has returned the checksum of the object
 	cut      bool // a request for a part was cut off, and the store may still process it
 }
 
@@ -237,9 +241,9 @@ func (u *s3Upload) begin(ctx context.Context) error {
 	defer cancel()
 	now := time.Now()
 	if told, has := awsmiddleware.GetServerTime(output.ResultMetadata); has { // with which it dates uploads
-		now = told.Add(time.Second) // it is told in whole seconds
+		now = told // in whole seconds
 	}
-	u.removeAbandoned(ctx, now.Add(-u.store.abandoned))
+	u.removeAbandoned(ctx, now)
 	return nil
 }
 
@@ -257,7 +261,7 @@ func (u *s3Upload) put(ctx context.Context, data []byte) error {
 		if err != nil {
 			return repeatable(err)
 		}
-		u.isWhole, err = sent.compare(output.ChecksumCRC64NVME, output.ChecksumSHA256)
+		u.whole, err = sent.compare(output.ChecksumCRC64NVME, output.ChecksumSHA256)
 		return err
 	})
 }
@@ -309,12 +313,12 @@ func (u *s3Upload) add(number int, part s3Part, verified bool) {
 
 func (u *s3Upload) complete(ctx context.Context, parts int) error {
 	return u.withSum(func(sum s3Sum) error {
-		whole := sum.joined(u.parts[:parts])
+		object := sum.joined(u.parts[:parts])
 		input := &s3.CompleteMultipartUploadInput{
 			Bucket: &u.store.name, Key: u.key, UploadId: u.id, IfNoneMatch: u.condition,
 			MultipartUpload: &types.CompletedMultipartUpload{Parts: completed(u.parts[:parts])},
 		}
-		input.ChecksumCRC64NVME, _ = whole.headers()
+		input.ChecksumCRC64NVME, _ = object.headers()
 		if input.ChecksumCRC64NVME != nil {
 			input.ChecksumType = types.ChecksumTypeFullObject
 		}
@@ -322,7 +326,7 @@ func (u *s3Upload) complete(ctx context.Context, parts int) error {
 		if err != nil {
 			return err
 		}
-		u.isWhole, err = whole.compare(output.ChecksumCRC64NVME, nil)
+		u.whole, err = object.compare(output.ChecksumCRC64NVME, nil)
 		return err
 	})
 }
@@ -331,8 +335,11 @@ func (u *s3Upload) complete(ctx context.Context, parts int) error {
 func (u *s3Upload) isVerified() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.isWhole || len(u.parts) > 0 && u.verified == len(u.parts)
+	return u.whole || len(u.parts) > 0 && u.verified == len(u.parts)
 }
+
+// isWhole reports whether the store has returned the checksum of the object.
+func (u *s3Upload) isWhole() bool { return u.whole }
 
 // withoutCondition is for stores that do not know If-None-Match.
 func (u *s3Upload) withoutCondition() { u.condition = nil }

@@ -29,6 +29,9 @@ func (o *object) Sum() (place.Sum, error) {
 
 func (u *gcsUpload) isVerified() bool { return u.verified }
 
+// isWhole is the same, since the checksum is that of the object.
+func (u *gcsUpload) isWhole() bool { return u.verified }
+
 // sum returns the checksum that is cheapest to compute.
 func (s *s3Store) sum(
 	key string, about description, head *s3.HeadObjectOutput, try func(func(context.Context) error) error,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -90,6 +91,88 @@ func TestRequests(t *testing.T) {
 		wantContent(t, direct, "free", []byte("second"))
 		wantContent(t, direct, "taken", []byte("first"))
 	})
+}
+
+// TestRequestsOfParts counts the requests for large files: the store is asked once what is left of others, and says by
+// the checksum in its last answer that it has the object. If it does not, Commit looks.
+func TestRequestsOfParts(t *testing.T) {
+	throughProxy(t, small, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+		var mu sync.Mutex
+		counts := map[stores.Kind]int{}
+		count := func(r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, kind := range []stores.Kind{
+				stores.Head, stores.Begin, stores.Uploads, stores.Part, stores.Complete, stores.Put, stores.List,
+			} {
+				if kind.Of(r) {
+					counts[kind]++
+				}
+			}
+		}
+		want := func(when string, want map[stores.Kind]int) {
+			t.Helper()
+			if !maps.Equal(counts, want) {
+				t.Errorf("%s, the requests are %v, want %v", when, counts, want)
+			}
+			clear(counts)
+		}
+		p.Set(func(r *http.Request) *stores.Fault { count(r); return nil })
+		file := func(name string) {
+			mustWrite(t, through, name, large)
+			wantContent(t, direct, name, large)
+		}
+		file("dir/first")
+		want("at first", map[stores.Kind]int{
+			stores.Head: 1, stores.Begin: 1, stores.Uploads: 1, stores.Part: 3, stores.Complete: 1,
+		})
+		file("dir/second")
+		want("then", map[stores.Kind]int{stores.Head: 1, stores.Begin: 1, stores.Part: 3, stores.Complete: 1})
+		p.Set(func(r *http.Request) *stores.Fault {
+			count(r)
+			return stores.Always(stores.Complete.Of, withoutObjectSum)(r)
+		})
+		file("dir/third")
+		want("without a checksum", map[stores.Kind]int{
+			stores.Head: 2, stores.Begin: 1, stores.Part: 3, stores.Complete: 1,
+		})
+		if entries, err := fs.ReadDir(through, "dir"); err != nil || len(entries) != 3 {
+			t.Errorf("the directory has %v: %v", entries, err)
+		}
+		want("for a directory", map[stores.Kind]int{stores.List: 1})
+	})
+}
+
+// TestUploadsOfKey is of stores that list unfinished uploads only of a key that they are told in full, or more than fit
+// into one answer: those of each key are asked for.
+func TestUploadsOfKey(t *testing.T) {
+	for name, answer := range map[string]string{
+		"None": "<ListMultipartUploadsResult></ListMultipartUploadsResult>",
+		"Some": "<ListMultipartUploadsResult><IsTruncated>true</IsTruncated></ListMultipartUploadsResult>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			eager := small
+			eager.Abandoned = 1
+			throughProxy(t, eager, func(t *testing.T, p *stores.Proxy, through, direct bucket.Place) {
+				_, err := p.Store.Client(t).CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
+					Bucket: aws.String(stores.Bucket), Key: aws.String(prefixOf(t) + "/file"),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Set(func(r *http.Request) *stores.Fault {
+					if !stores.Uploads.Of(r) || strings.HasSuffix(r.URL.Query().Get("prefix"), "/file") {
+						return nil
+					}
+					return &stores.Fault{Status: http.StatusOK, Body: answer}
+				})
+				mustWrite(t, through, "file", large)
+				p.Set(nil)
+				wantContent(t, direct, "file", large)
+				wantNoUploads(t, p.Store)
+			})
+		})
+	}
 }
 
 // TestLargePuts commits many files of one part at once: as many are sent as parts may be, and small files beside them.

@@ -89,6 +89,18 @@ func (f *file) SetSourceTime(modified time.Time) {
 	f.facts[timeKey] = modified.UTC().Format(time.RFC3339Nano)
 }
 
+// A file takes these requests, and each proves what no other does:
+//
+//	HEAD before  the name is free, before its content is sent; some stores ignore the condition of the last request
+//	PUT          a small file: the store has all of it, by its checksum, under a name that was still free
+//	begin        a large file: the name of the upload, by which it can be ended
+//	parts        the store has each of them, by its checksum
+//	complete     the store has the object, by its checksum, under a name that was still free
+//	HEAD after   the object is there, has the size, and is that of this file: only if the answer of the last request
+//	             has no checksum of the object that says so
+//
+// One listing of unfinished uploads serves all large files of a place for an hour.
+
 // checkFree returns an error if an object has the name.
 func (f *file) checkFree() error {
 	switch _, err := f.bucket.describe(f.outer, f.key, false); {
@@ -286,10 +298,7 @@ func (f *file) commit() error {
 		if err := f.complete(func(ctx context.Context) error { return f.upload.put(ctx, data) }); err != nil {
 			return err
 		}
-		if u, can := f.upload.(interface{ isVerified() bool }); can && u.isVerified() {
-			return nil
-		}
-		return f.verify() // such a store may also ignore the condition
+		return f.verify()
 	}
 	if len(f.part) > 0 {
 		if err := f.send(); err != nil {

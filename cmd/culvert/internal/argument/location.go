@@ -171,6 +171,8 @@ func (o *output) Replace(ctx context.Context, name string) (place.File, error) {
 
 func (o *output) Lstat(name string) (fs.FileInfo, error) { return fs.Lstat(o.Place, name) }
 
+func (o *output) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(o.Place, name) }
+
 func (o *output) ReadLink(name string) (string, error) { return fs.ReadLink(o.Place, name) }
 
 func (o *output) file(f place.File, err error) (place.File, error) {
