@@ -190,6 +190,6 @@ func (c *workersCase) requests(
 		Name:     "Workers/queue=nats/store=seaweedfs/files=" + files,
 		Rounds:   1,
 		Variants: []harness.Variant{{Key: "impl=culvert", Run: run}},
-		Goals:    []harness.Goal{{Variant: "impl=culvert", Unit: "requests/part", Max: 3}},
+		Goals:    []harness.Goal{{Variant: "impl=culvert", Unit: "requests/part", Max: 4}},
 	}
 }
