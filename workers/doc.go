@@ -64,10 +64,10 @@
 // in place of "queue" and its name in place of the subject. A place has no files that grow. So the newest segment is
 // written again, longer each time, until it has 128 KiB. It is written a heartbeat after a note if the queue is within
 // the process. Otherwise it is written after a hundredth of the time since the coordinator began, which is at least
-// five heartbeats and at most a minute, so most parts cost no request. If the queue is lost too, parts that were recorded
-// after the last write are written again. A process that is killed with its queue loses no more than the parts under
-// way and the work of a heartbeat. A new coordinator writes all that it knows, and removes the segments of earlier
-// ones.
+// five heartbeats and at most a minute, so most parts cost no request. If the queue is lost too, parts that were
+// recorded after the last write are written again. A process that is killed with its queue loses no more than the
+// parts under way and the work of a heartbeat. A new coordinator writes all that it knows, and removes the segments of
+// earlier ones.
 //
 // The same files serve directories, servers and buckets. They are not a log of package wal, which needs files that
 // grow, and which a coordinator that hangs would keep locked.

@@ -13,9 +13,11 @@ import (
 // unfinished is what the store has told of the unfinished uploads of the place. One request tells of those of many
 // keys, so that not each file needs one of its own.
 type unfinished struct {
-	turn    chan struct{}                      // holds an item while a goroutine looks at the rest
-	asked   time.Time                          // by the clock of the store, or up to a second before; zero if it has not answered
-	uploads map[string][]types.MultipartUpload // by key; nil if each key has to be asked for
+	turn  chan struct{} // holds an item while a goroutine looks at the rest
+	asked time.Time     // by the clock of the store, or up to a second before; zero if it has not answered
+
+	// uploads are those that it has told of, by key. It is nil if each key has to be asked for.
+	uploads map[string][]types.MultipartUpload
 }
 
 // removeAbandoned aborts the uploads of the same key that nobody has continued for Config.Abandoned. Now is the time of
