@@ -180,8 +180,11 @@ type memoryLoader struct {
 }
 
 func inner(l sink.Loader) *memoryLoader {
-	if text, is := l.(textLoader); is {
-		return text.memoryLoader
+	switch l := l.(type) {
+	case textLoader:
+		return l.memoryLoader
+	case binaryLoader:
+		return l.memoryLoader
 	}
 	return l.(*memoryLoader)
 }

@@ -123,6 +123,7 @@ var parts = []struct {
 	{"RandomTables", testRandomTables, nil},
 	{"RandomTexts", testRandomTexts, nil},
 	{"Text", testText, nil},
+	{"Binary", testBinary, nil},
 	{"Mark", testMark, nil},
 	{"MarkParts", testMarkParts, func(f *Fixture) bool { return f.Ledger }},
 	{"Misuse", testMisuse, nil},

@@ -13,8 +13,11 @@
 //	timestamp without time zone         2026-01-31 10:00:00.123456
 //	timestamp with time zone            2026-01-31 10:00:00.123456+00, or another offset, or none for UTC
 //	uuid                                123e4567-e89b-12d3-a456-426614174000
+//	interval                            1 year 2 mons -3 days 04:05:06.789
+//	inet, cidr                          192.0.2.1, 192.0.2.0/24, 2001:db8::/32
 //	bytea                               binary data, or \x and hexadecimal digits
-//	text, character varying, character, json, jsonb
+//	text, character varying, character, json, jsonb, and enum, whose values are texts of their own
+//	arrays of these                     {1,2,NULL} of one dimension
 //
 // Any other value, such as the date infinity, and any other type is left to CSV, so that there is one reader of the
 // unusual: the server.
@@ -23,6 +26,7 @@ package copybinary
 import (
 	"bytes"
 	"encoding/binary"
+	"strings"
 
 	"culvert/internal/typename"
 	"culvert/source"
@@ -43,23 +47,38 @@ type column func(dst []byte, kind source.Kind, value []byte) ([]byte, bool)
 // mostColumns is what the number of columns of a row can be at most, by far.
 const mostColumns = 1 << 14
 
-// New returns the encoder for columns with these types, as the catalog of the server names them. It returns nil if one
-// has values of a type that is left to CSV.
-func New(columns []source.Column) *Encoder {
-	if len(columns) == 0 || len(columns) > mostColumns {
+// Enum stands for the name of any type of this kind.
+const Enum = "(enum)"
+
+// New returns the encoder for columns of types with these names, as the catalog of the server has them, of a domain
+// that of the type that it is made of. It returns nil if the values of one are left to CSV.
+func New(types []string) *Encoder {
+	if len(types) == 0 || len(types) > mostColumns {
 		return nil
 	}
-	e := &Encoder{make([]column, len(columns))}
-	for i, c := range columns {
-		base, _ := typename.Cut(c.Type)
-		if long := shortNames[base]; long != "" {
-			base = long
-		}
-		if e.columns[i] = columnsByType[base]; e.columns[i] == nil {
+	e := &Encoder{make([]column, len(types))}
+	for i, name := range types {
+		if e.columns[i] = columnOf(name); e.columns[i] == nil {
 			return nil
 		}
 	}
 	return e
+}
+
+// Knows reports whether the values of a type are not left to CSV.
+func Knows(name string) bool { return columnOf(name) != nil }
+
+func columnOf(name string) column {
+	base, _ := typename.Cut(name)
+	element, isArray := strings.CutSuffix(base, "[]")
+	if long := shortNames[element]; long != "" {
+		element = long
+	}
+	of := columnsByType[element]
+	if isArray && of != nil {
+		return array(of, elements[element])
+	}
+	return of
 }
 
 var columnsByType = map[string]column{
@@ -76,7 +95,11 @@ var columnsByType = map[string]column{
 	"timestamp without time zone": timestamp(false),
 	"timestamp with time zone":    timestamp(true),
 	"uuid":                        uuid,
+	"interval":                    interval,
+	"inet":                        address(false),
+	"cidr":                        address(true),
 	"bytea":                       octets,
+	Enum:                          text,
 	"text":                        text,
 	"character varying":           text,
 	"character":                   text,

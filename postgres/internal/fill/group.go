@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"culvert/postgres/internal/copybinary"
 	"culvert/sink"
 )
 
@@ -294,15 +293,17 @@ func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
 	err := t.Begin(g.ctx, filler, t, p.Filling, func() error {
 		t.addLoader(g.db.session)
 		if p.Create != nil {
-			return t.create(g.db.session)
+			if err := t.create(g.db.session); err != nil {
+				return err
+			}
+		} else {
+			t.whole = p.swap != nil || len(p.loaded) == 0 && p.Existing != sink.Append
 		}
-		t.whole = p.swap != nil || len(p.loaded) == 0 && p.Existing != sink.Append
-		return nil
+		return t.setForms()
 	})
 	if err != nil {
 		return nil, err
 	}
-	t.fit, t.binary = newFit(t.plan), copybinary.New(t.columns)
 	return t, nil
 }
 

@@ -122,7 +122,7 @@ const (
 
 // form is the one in which most rows are added.
 func (p *plan) form() string {
-	if copybinary.New(p.columns) != nil {
+	if copybinary.New(typesOf(p.columns)) != nil {
 		return binaryForm
 	}
 	return csvForm

@@ -50,7 +50,6 @@ func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Tabl
 	if err := t.Begin(ctx, &db.filler, t, p.Filling, t.begin); err != nil {
 		return nil, err
 	}
-	t.fit, t.binary = newFit(t.plan), copybinary.New(t.columns)
 	return t, nil
 }
 
@@ -78,6 +77,19 @@ func (db *DB) reserve(ctx context.Context, name string, f sink.Filling) (*plan, 
 
 // begin makes the table ready for its rows.
 func (t *table) begin() error {
+	if err := t.open(); err != nil {
+		return err
+	}
+	return t.setForms()
+}
+
+// setForms finds what becomes of the values of rows.
+func (t *table) setForms() error {
+	t.fit = newFit(t.plan)
+	return t.setBinary()
+}
+
+func (t *table) open() error {
 	switch {
 	case t.swap != nil:
 		return t.beginSwap()
@@ -236,20 +248,6 @@ func (t *table) Format() format.Format { return format.CSV{} }
 func (t *table) Fit(b *source.Batch) (*source.Batch, error) { return t.fit.apply(b) }
 
 func (t *table) KeepsText(text []byte) bool { return !endsData(text) && t.fit.passes(text) }
-
-func (t *table) AppendBinary(dst []byte, b *source.Batch) ([]byte, bool) {
-	if t.binary == nil {
-		return dst, false
-	}
-	return t.binary.AppendRows(dst, b)
-}
-
-func (t *table) AppendTextAsBinary(dst, text []byte) ([]byte, bool) {
-	if t.binary == nil {
-		return dst, false
-	}
-	return t.binary.AppendText(dst, text)
-}
 
 // endsData reports whether a row of CSV is \. alone and without quotes. A server before 18 takes it for the end of
 // the data.
