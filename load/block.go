@@ -55,24 +55,6 @@ type block struct {
 	err         error
 }
 
-// stretch is rows in one of the forms that a loader takes. It ends where the next one begins.
-type stretch struct {
-	end         int // in out
-	rows, lines int64
-	binary      bool
-	wide        []wide
-}
-
-// stretched adds rows at the end of the output.
-func (b *block) stretched(rows int64, isBinary bool) {
-	if last := len(b.stretches) - 1; last >= 0 && b.stretches[last].binary == isBinary {
-		b.stretches[last].end = len(b.output)
-		b.stretches[last].rows += rows
-		return
-	}
-	b.stretches = append(b.stretches, stretch{end: len(b.output), rows: rows, binary: isBinary})
-}
-
 // idle has the blocks of past pipelines. For a small table, new ones would take most of the time.
 var idle = sync.Pool{New: func() any { return new(block) }}
 
@@ -417,31 +399,6 @@ func (p *preparer) take(b *block, batch *source.Batch) (err error) {
 		b.bytes += int64(batch.TextSize())
 	}
 	return err
-}
-
-// finish counts the lines of what was made for the loaders.
-func (b *block) finish() {
-	if b.out = b.output; len(b.stretches) == 0 {
-		return
-	}
-	start := 0
-	for i := range b.stretches {
-		if s := &b.stretches[i]; !s.binary {
-			text := b.out[start:s.end]
-			s.lines = int64(bytes.Count(text, []byte{'\n'}))
-			s.wide = findWide(text, s.rows, s.lines)
-		}
-		start = b.stretches[i].end
-	}
-	switch one := &b.stretches[0]; {
-	case len(b.stretches) > 1:
-		b.moved = true
-	case one.binary:
-		one.lines = b.lines
-	default:
-		b.moved = b.moved || one.lines != b.lines
-		b.lines = one.lines
-	}
 }
 
 // addLines adds the rows of CSV to a sum. It returns their number and the number of their lines.
