@@ -150,6 +150,7 @@ func (b *block) size() int64 {
 type preparer struct {
 	from    format.Readable // of the text; nil for batches
 	fields  []format.Field
+	sent    bool               // the rows are in the binary form that is loaded
 	asIs    bool               // text is loaded as it is, if the table keeps it
 	csv     bool               // the text is CSV, and is summed up
 	shows   bool               // the decoder shows the lines that are summed up
@@ -184,6 +185,10 @@ func (p *preparer) isCSV() bool {
 }
 
 func (p *preparer) read(b *block) {
+	if p.sent {
+		b.pass()
+		return
+	}
 	if p.csv {
 		b.rows, b.lines = addLines(&b.sum, b.text)
 		b.summed = true

@@ -8,14 +8,16 @@ import (
 
 	"culvert/export"
 	"culvert/internal/ordered"
+	"culvert/internal/rowsum"
 	"culvert/mask"
 	"culvert/sink"
 	"culvert/source"
 )
 
 // Copy copies a table of a source into a table of a sink, all rows or none, with nothing on any disk. If both databases
-// have the same text for rows, as PostgreSQL has CSV, the text that one prints is what the other reads. Otherwise the
-// values of rows are passed on.
+// have the same text for rows, as PostgreSQL has CSV, the text that one prints is what the other reads. If they have
+// the same binary form of rows, as PostgreSQL has of many types that are the same on both sides, that is passed on, and
+// compared for ReadBack; then the [Stats] have no Sum. Otherwise the values of rows are passed on.
 //
 // If the source can divide the table (a [source.Divider]) and the sink has several loaders, up to Loaders connections
 // read it in one snapshot. [Plan.CopyTables] copies several tables. With Create, [Finish] follows after the last one.
@@ -84,6 +86,8 @@ func (p *Plan) copy(
 	}
 	_, j.prints = readers[0].(source.CSVWriter)
 	j.prints = j.prints && j.masker == nil && j.converts == nil
+	binary, sends := readers[0].(source.BinaryWriter)
+	j.sends = sends && j.prints && !j.across && p.Rejects == nil && systemOf(e.dst) == j.system && binary.HasBinary()
 	fills := make([]fill, len(readers))
 	for i, reader := range readers {
 		fills[i] = func(pl *pipeline) error { return copyFrom(pl, reader) }
@@ -260,11 +264,17 @@ func (p *Plan) divide(rows source.Rows) ([]source.Rows, error) {
 	return readers, nil
 }
 
-// copyFrom puts rows into the queue: as the database prints them, if they are loaded like that.
+// copyFrom puts rows into the queue: as the database prints or sends them, if they are loaded like that.
 func copyFrom(pl *pipeline, rows source.Rows) error {
-	if pl.prepare.asIs {
+	if pl.prepare.sent || pl.prepare.asIs {
+		var err error
 		c := &collector{pl: pl}
-		if _, err := rows.(source.CSVWriter).WriteCSV(c); err != nil {
+		if pl.prepare.sent {
+			_, err = rows.(source.BinaryWriter).WriteBinary(c)
+		} else {
+			_, err = rows.(source.CSVWriter).WriteCSV(c)
+		}
+		if err != nil {
 			return err
 		}
 		if c.item != nil {
@@ -290,7 +300,8 @@ func copyFrom(pl *pipeline, rows source.Rows) error {
 	}
 }
 
-// collector collects printed rows in blocks.
+// collector collects rows in blocks, as they are printed or sent. Those that are sent are counted, and summed up while
+// they are in the caches of the processor.
 type collector struct {
 	pl   *pipeline
 	item *ordered.Item[*block]
@@ -312,5 +323,11 @@ func (c *collector) Write(row []byte) (int, error) {
 	b := c.item.Value
 	b.text = append(b.text, row...)
 	b.memory = b.text
+	if c.pl.prepare.sent {
+		b.rows++
+		if c.pl.prepare.loaded {
+			b.loaded.Text.Add(rowsum.Of(row))
+		}
+	}
 	return len(row), nil
 }

@@ -256,7 +256,7 @@ func (w *worker) load(pl *pipeline) (err error) {
 	before := w.rows
 	text, isText := w.loader.(sink.TextLoader)
 	switch {
-	case isText && (pl.prepare.asIs || pl.prepare.encoder != nil):
+	case isText && (pl.prepare.sent || pl.prepare.asIs || pl.prepare.encoder != nil):
 		err = w.loadStretches(text)
 	default:
 		for err = w.take(); err == nil; err = w.take() {

@@ -110,7 +110,7 @@ type Stats struct {
 	Name     string   // of the table in the manifest, the file, or the source
 	Table    string   // as the caller or the manifest names it in the database
 	Rows     int64    // loaded
-	Text     int64    // bytes of their text
+	Text     int64    // bytes of their text, or of their binary form
 	Sum      Sum      // of the rows as they were read, if they were exported, or were or became CSV; otherwise zero
 	Summed   bool     // whether Sum is set
 	Loaders  int      // connections that have loaded

@@ -44,3 +44,10 @@ func (b *block) finish() {
 		b.lines = one.lines
 	}
 }
+
+// pass has a loader take rows in the binary form as they came. No column of the table changes a value, since it has the
+// type of the source.
+func (b *block) pass() {
+	b.out = b.text
+	b.stretches = append(b.stretches, stretch{end: len(b.out), rows: b.rows, binary: true})
+}

@@ -28,6 +28,7 @@ type job struct {
 	columnar bool            // the rows are those of a file of columns, which are summed up by their values
 	shows    bool            // so has what the decoder of the text shows
 	prints   bool            // the source can print CSV
+	sends    bool            // the source can send a binary form of the rows, and nothing needs their values
 	masker   *mask.Masker    // of the rows of a source, or nil
 	converts *convert.Converter
 
@@ -278,6 +279,10 @@ func (t *filling) prepare() error {
 		return nil
 	}
 	t.prep.table, t.prep.fitter = text, text
+	if binary, is := t.table.(sink.BinaryTable); is && t.job.sends && binary.TakesBinary(c.types) {
+		t.prep.sent, t.prep.loaded = true, t.plan.ReadBack
+		return nil
+	}
 	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && t.job.converts == nil {
 		t.prep.asIs, t.prep.csv, t.prep.from = true, true, format.CSV{}
 	}

@@ -103,15 +103,17 @@
 // A table returns its columns in order. Generated columns are left out, as by pg_dump and by psql's \copy, since rows
 // with them could not be loaded back. A selection or a query may name them.
 //
-// Rows implement [source.CSVWriter] by COPY, whose output is passed on unchanged, except rows of statements that COPY
-// does not accept, such as SHOW and EXPLAIN.
+// Rows implement [source.CSVWriter] and [source.BinaryWriter] by COPY, whose output is passed on unchanged, except rows
+// of statements that COPY does not accept, such as SHOW and EXPLAIN. Many types have a binary form that is the same for
+// all servers. Others have none here: arrays, intervals, money, enumerations, domains, composite types, ranges, and
+// those of extensions.
 //
 // # Reading: untrusted databases
 //
 // Catalogs are read with only the system's own operators, functions and types, whatever search path the owner of the
 // database has set. Other people's code can still run with the rights of the user: code behind a view or a foreign
 // table, or in a query, and, as in any SELECT, functions in index expressions and extended statistics of a table, some
-// of which run when the server plans a statement. Only WriteCSV of a whole table without children, which is not
+// of which run when the server plans a statement. Only WriteCSV and WriteBinary of a whole table without children, which is not
 // divided, is not planned. So superusers should not read tables of owners that they do not trust.
 //
 // # Reading: memory

@@ -199,11 +199,12 @@ type Loader interface {
 
 	// Sum flushes, reads back the rows of this loader that are not committed, and returns their number and sum. An
 	// export of these rows has the same sum, if its columns are in the same order; with [Filling.Logical], an export of
-	// equal rows of another system has it as its canonical sum. Deferred triggers have changed them
-	// already, and constraints are not deferred after it. The database reads the whole table for it, with the rows that
-	// are not of this loader. With [Ignore] and [Update], the rows are those that were written, as the table has them,
-	// and those that Ignore drops, as they were sent; more rows can follow only when these are committed as a part. The
-	// error is [errors.ErrUnsupported] if the database cannot tell the rows of this loader from others.
+	// equal rows of another system has it as its canonical sum. For rows in binary form, see [BinaryTable.TakesBinary].
+	// Deferred triggers have changed them already, and constraints are not deferred after it. The database reads the
+	// whole table for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are those that
+	// were written, as the table has them, and those that Ignore drops, as they were sent; more rows can follow only
+	// when these are committed as a part. The error is [errors.ErrUnsupported] if the database cannot tell the rows of
+	// this loader from others.
 	Sum() (rows int64, sum Sum, err error)
 
 	// EndPart flushes, and records all rows since the last part ended as a part. Their number must be p.Rows; otherwise
@@ -273,6 +274,11 @@ type BinaryTable interface {
 
 	// AppendTextAsBinary is AppendBinary for a text for which KeepsText is true.
 	AppendTextAsBinary(dst, text []byte) ([]byte, bool)
+
+	// TakesBinary reports whether the loaders take what a [source.BinaryWriter] of the same system writes of rows with
+	// these columns, as it is: these have the types of the table, so no value is changed. If so, [Loader.Sum] returns
+	// the sum of rows in this form from then on, and all rows must come like that. It is called before the first one.
+	TakesBinary(columns []source.Column) bool
 }
 
 // BinaryLoader is implemented by loaders of databases that read rows in a binary form.

@@ -41,6 +41,18 @@ type CSVWriter interface {
 	WriteCSV(w io.Writer) (rows int64, err error)
 }
 
+// BinaryWriter is implemented by Rows whose database can send a binary form of rows.
+type BinaryWriter interface {
+	// HasBinary reports whether that form has the values of all columns, so that another database of the same system
+	// reads the same values from it, and sends the same bytes of them, whatever the versions of both.
+	HasBinary() bool
+
+	// WriteBinary writes all rows to w, each in the form that a sink of the same system takes. It replaces Next. Each
+	// call of w.Write gets one whole row, which w must not retain. WriteBinary returns the number of rows, which the
+	// database has confirmed.
+	WriteBinary(w io.Writer) (rows int64, err error)
+}
+
 // Printer is implemented by Rows whose values are texts as a database system prints them.
 type Printer interface {
 	// PrintedBy returns the system, or "" if it is not known.

@@ -202,6 +202,55 @@ func testCSVWriter(t *testing.T, f *Fixture) {
 	expectUsable(t, src, "csv_t", manyRows)
 }
 
+func testBinaryWriter(t *testing.T, f *Fixture) {
+	f.createMany(t, "binary_t")
+	src := f.open(t)
+	rows := f.rows(t, src, "binary_t")
+	binary, ok := rows.(source.BinaryWriter)
+	if !ok || !binary.HasBinary() {
+		return // the database has no such form
+	}
+	w := sizesWriter{sizes: map[int]int{}}
+	n, err := binary.WriteBinary(&w)
+	if n != manyRows || w.rows != manyRows || err != nil {
+		t.Errorf("WriteBinary: %d rows in %d writes and the error %v, want %d rows", n, w.rows, err, manyRows)
+	}
+	want := map[int]int{}
+	for id := range manyRows {
+		want[len(fill(id))]++
+	}
+	if len(w.sizes) != len(want) {
+		t.Errorf("WriteBinary wrote rows of %d sizes, want %d", len(w.sizes), len(want))
+	}
+	if n, err := binary.WriteBinary(&w); n != 0 || err == nil {
+		t.Errorf("WriteBinary twice: %d rows and the error %v", n, err)
+	}
+	closeRows(t, rows)
+
+	rows = f.rows(t, src, "binary_t")
+	w = sizesWriter{limit: manyRows / 2, sizes: map[int]int{}}
+	if _, err := rows.(source.BinaryWriter).WriteBinary(&w); !errors.Is(err, errLimit) {
+		t.Errorf("WriteBinary to a writer that fails: %v, want its error", err)
+	}
+	closeRows(t, rows)
+	expectUsable(t, src, "binary_t", manyRows)
+}
+
+// sizesWriter counts rows and their sizes, and fails after limit rows unless limit is 0.
+type sizesWriter struct {
+	rows, limit int
+	sizes       map[int]int
+}
+
+func (w *sizesWriter) Write(p []byte) (int, error) {
+	if w.limit > 0 && w.rows == w.limit {
+		return 0, errLimit
+	}
+	w.rows++
+	w.sizes[len(p)]++
+	return len(p), nil
+}
+
 var errLimit = errors.New("sourcetest: limit of the writer")
 
 // rowWriter counts rows, and fails after limit rows unless limit is 0.

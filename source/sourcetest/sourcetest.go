@@ -138,6 +138,7 @@ var parts = []struct {
 	{"CancelInTheMiddle", testCancelInTheMiddle, nil},
 	{"CancelWhileWaiting", testCancelWhileWaiting, func(f *Fixture) bool { return f.EndlessQuery != "" }},
 	{"CSVWriter", testCSVWriter, nil},
+	{"BinaryWriter", testBinaryWriter, nil},
 	{"Select", testSelect, nil},
 	{"SelectLimit", testSelectLimit, nil},
 	{"BadSelect", testBadSelect, nil},

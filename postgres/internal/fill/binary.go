@@ -1,6 +1,8 @@
 package fill
 
 import (
+	"slices"
+
 	"culvert/internal/lazyregexp"
 	"culvert/postgres/internal/copybinary"
 	"culvert/postgres/internal/sqltext"
@@ -78,4 +80,15 @@ func (t *table) AppendTextAsBinary(dst, text []byte) ([]byte, bool) {
 		return dst, false
 	}
 	return t.binary.AppendText(dst, text)
+}
+
+// TakesBinary has the rows read back in the form in which they come.
+func (t *table) TakesBinary(columns []source.Column) bool {
+	same := func(a, b source.Column) bool { return a.Type == b.Type && copybinary.Keeps(a.Type) }
+	if len(columns) == 0 || !slices.EqualFunc(columns, t.columns, same) || len(t.Logical) > 0 ||
+		t.db.session.conn.ParameterStatus("server_encoding") == "SQL_ASCII" {
+		return false
+	}
+	t.printed = binaryForm
+	return true
 }

@@ -289,7 +289,7 @@ func (g *group) Order() []int { return g.keys.order }
 // Fill begins to fill a table.
 func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
 	p := g.plans[i]
-	t := &table{plan: p, db: g.db, ctx: g.ctx, group: g}
+	t := &table{plan: p, db: g.db, ctx: g.ctx, group: g, printed: csvForm}
 	err := t.Begin(g.ctx, filler, t, p.Filling, func() error {
 		t.addLoader(g.db.session)
 		if p.Create != nil {

@@ -273,10 +273,12 @@ func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 
 // readBack has the server print the rows of a query, or of a table with its columns.
 func (l *loader) readBack(from string) (*lines, error) {
-	var adder lines
+	adder := lines{isBinary: l.t.printed == binaryForm}
 	adder.Begin(l.t.Filling, source.PostgreSQL, printed(l.t.columns))
-	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT csv)")
+	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT "+l.t.printed+")")
 	switch {
+	case adder.err != nil:
+		return nil, adder.err
 	case err != nil:
 		return nil, l.s.failed(l.t.ctx, "reading table "+l.t.target.sql+" back", err)
 	case tag.RowsAffected() != adder.rows:
@@ -302,16 +304,25 @@ func printed(columns []source.Column) []source.Column {
 	return columns
 }
 
-// lines adds up lines, each of which the server sends in a message of its own.
+// lines adds up lines, or binary rows, each of which the server sends in a message of its own.
 type lines struct {
 	sink.Lines
-	rows int64
+	rows     int64
+	isBinary bool
+	binary   copybinary.Rows
+	err      error
 }
 
-func (a *lines) Write(line []byte) (int, error) {
-	a.Line(line)
+func (a *lines) Write(message []byte) (int, error) {
+	row := message
+	if a.isBinary {
+		if row, a.err = a.binary.Row(message); row == nil {
+			return len(message), a.err
+		}
+	}
+	a.Line(row)
 	a.rows++
-	return len(line), nil
+	return len(message), nil
 }
 
 // sumOwn reads the rows of this loader back.

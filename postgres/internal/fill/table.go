@@ -27,6 +27,7 @@ type table struct {
 	group   *group
 	binary  *copybinary.Encoder // or nil
 	whole   bool                // the loaders see no rows in the table except those that they have added
+	printed string              // the form of the rows that are read back
 }
 
 var (
@@ -46,7 +47,7 @@ func (db *DB) Table(ctx context.Context, name string, f sink.Filling) (sink.Tabl
 		db.session.rollback()
 		return nil, err
 	}
-	t := &table{plan: p, db: db, ctx: ctx}
+	t := &table{plan: p, db: db, ctx: ctx, printed: csvForm}
 	if err := t.Begin(ctx, &db.filler, t, p.Filling, t.begin); err != nil {
 		return nil, err
 	}

@@ -265,11 +265,16 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-func TestWriteCSVAllocations(t *testing.T) {
+func TestWriteAllocations(t *testing.T) {
 	const rows = 5000
 	db, _ := openNew(t, "CREATE TABLE t AS SELECT i, 'some text' AS t FROM generate_series(1, 5000) AS i")
 	testkit.Allocs(t, rows/10, func() {
 		if n, err := table(t, db, "t").(source.CSVWriter).WriteCSV(io.Discard); n != rows || err != nil {
+			t.Fatal(n, err)
+		}
+	})
+	testkit.Allocs(t, rows/10, func() {
+		if n, err := table(t, db, "t").(source.BinaryWriter).WriteBinary(io.Discard); n != rows || err != nil {
 			t.Fatal(n, err)
 		}
 	})

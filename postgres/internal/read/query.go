@@ -118,7 +118,7 @@ func (s *session) copies(ctx context.Context, sql string) (bool, error) {
 	if isSelect(sql) {
 		return true, nil
 	}
-	_, err := s.prepare(ctx, copySQL(sql))
+	_, err := s.prepare(ctx, copySQL(sql)+" TO STDOUT")
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeSyntaxError {
 		return false, s.recover(ctx)
 	}
@@ -141,5 +141,5 @@ func isSelect(sql string) bool {
 // withoutEnd removes trailing semicolons and white space.
 func withoutEnd(sql string) string { return strings.TrimRight(sql, "; \t\r\n") }
 
-// copySQL returns the statement that prints the rows of another one, which may end in a comment, as CSV.
-func copySQL(sql string) string { return "COPY (\n" + sql + "\n) TO STDOUT (FORMAT csv)" }
+// copySQL returns the begin of the statement that prints the rows of another one, which may end in a comment.
+func copySQL(sql string) string { return "COPY (\n" + sql + "\n)" }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/postgres/internal/copybinary"
 	"culvert/postgres/internal/valuetext"
 	"culvert/source"
 )
@@ -54,8 +55,15 @@ type rows struct {
 type csvRows struct{ *rows }
 
 var (
-	_ source.Rows      = (*rows)(nil)
-	_ source.CSVWriter = csvRows{}
+	_ source.Rows         = (*rows)(nil)
+	_ source.CSVWriter    = csvRows{}
+	_ source.BinaryWriter = csvRows{}
+)
+
+// The forms in which COPY prints rows.
+const (
+	csvForm    = "csv"
+	binaryForm = "binary"
 )
 
 var errClosed = errors.New("postgres: the rows are closed")
@@ -275,16 +283,30 @@ func confirm(tag pgconn.CommandTag, received int64) error {
 }
 
 func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
+	return r.writeRows(&rowWriter{w: w, rows: r.rows, form: csvForm})
+}
+
+// HasBinary is false for text that may have no encoding.
+func (r csvRows) HasBinary() bool {
+	has := func(c source.Column) bool { return copybinary.Keeps(c.Type) }
+	return len(r.columns) > 0 && !slices.ContainsFunc(r.columns, func(c source.Column) bool { return !has(c) }) &&
+		r.session.conn.ParameterStatus("server_encoding") != "SQL_ASCII"
+}
+
+func (r csvRows) WriteBinary(w io.Writer) (int64, error) {
+	return r.writeRows(&rowWriter{w: w, rows: r.rows, form: binaryForm})
+}
+
+func (r csvRows) writeRows(out *rowWriter) (int64, error) {
 	if r.running || r.err == io.EOF {
-		return 0, errors.New("postgres: WriteCSV of rows that have already been read")
+		return 0, errors.New("postgres: the rows have already been read")
 	}
 	if r.err != nil {
 		return 0, r.err
 	}
-	out := rowWriter{w: w, rows: r.rows}
 	sql, err := r.nextSQL()
 	for err == nil {
-		err = r.copyTo(&out, sql)
+		err = r.copyTo(out, sql)
 		if err == io.EOF && r.ranges != nil {
 			sql, err = r.nextSQL()
 		}
@@ -301,10 +323,12 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 
 // copyTo has the server print the rows of a statement. It returns io.EOF if the server confirms the count.
 func (r csvRows) copyTo(out *rowWriter, sql string) error {
+	out.binary = copybinary.Rows{}
+	sql = r.copySQL(sql) + " TO STDOUT (FORMAT " + out.form + ")"
 	if r.known != nil {
-		return r.copyKnown(out, r.copySQL(sql))
+		return r.copyKnown(out, sql)
 	}
-	tag, err := r.session.conn.CopyTo(r.ctx, out, r.copySQL(sql))
+	tag, err := r.session.conn.CopyTo(r.ctx, out, sql)
 	switch {
 	case out.err != nil:
 		return out.err
@@ -314,23 +338,25 @@ func (r csvRows) copyTo(out *rowWriter, sql string) error {
 	return confirm(tag, r.received-r.before)
 }
 
-// copySQL returns the statement that prints the rows of another one as CSV. COPY reads a plain table by itself.
+// copySQL returns the begin of the statement that prints the rows of another one. COPY reads a plain table by itself.
 func (r csvRows) copySQL(sql string) string {
 	t := r.relation
 	switch {
 	case t == nil || !t.plain || !t.IsZero() || r.ranged || r.ranges != nil:
 		return copySQL(withoutEnd(sql))
 	case t.list == "":
-		return "COPY " + t.sqlName() + " TO STDOUT (FORMAT csv)"
+		return "COPY " + t.sqlName()
 	}
-	return "COPY " + t.sqlName() + " (" + t.list + ") TO STDOUT (FORMAT csv)"
+	return "COPY " + t.sqlName() + " (" + t.list + ")"
 }
 
 // rowWriter receives the rows of a COPY. The server sends each row in a CopyData message of its own.
 type rowWriter struct {
-	w    io.Writer
-	rows *rows
-	err  error
+	w      io.Writer
+	rows   *rows
+	form   string
+	binary copybinary.Rows // of the statement that runs
+	err    error
 }
 
 // Write never returns an error, which would close the connection. Instead, it has the server end the statement, and
@@ -339,9 +365,17 @@ func (w *rowWriter) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return len(p), nil
 	}
-	n, err := w.w.Write(p)
-	if err == nil && n < len(p) {
-		err = io.ErrShortWrite
+	row, err := p, error(nil)
+	if w.form == binaryForm {
+		if row, err = w.binary.Row(p); row == nil && err == nil {
+			return len(p), nil
+		}
+	}
+	if err == nil {
+		var n int
+		if n, err = w.w.Write(row); err == nil && n < len(row) {
+			err = io.ErrShortWrite
+		}
 	}
 	if err != nil {
 		w.err = err
