@@ -121,10 +121,10 @@
 //
 // # Filling: one transaction
 //
-// A table is filled in one transaction, which has one connection, so there is one loader. All rows are in the table
-// after Commit, and none after anything else, also if the server or this process stops: the server undoes what is
-// incomplete. So the table must have a storage engine with transactions, such as InnoDB. Others are refused, and a
-// table that is made has InnoDB in place of them.
+// By default, a table is filled in one transaction, which has one connection. All rows are in the table after Commit,
+// and none after anything else, also if the server or this process stops: the server undoes what is incomplete. So the
+// table must have a storage engine with transactions, such as InnoDB. Others are refused, and a table that is made has
+// InnoDB in place of them.
 //
 // The server commits when a table is made, truncated or renamed. Therefore Truncate deletes the rows, in the
 // transaction, and Swap is Truncate, since nobody sees the table before it is committed. A table is not cleared if a
@@ -137,6 +137,27 @@
 // of a part go into a temporary table first, if the user may make one: so rows of earlier parts are not looked at
 // again, except with Ignore and Update.
 //
+// # Filling: several connections
+//
+// Several connections can fill an empty table, or one that is made, each in a transaction of its own. The snapshot of
+// each shows no rows of others, but others can add some. When all loaders are closed, the transactions are committed
+// one after the other, within milliseconds; for this time, others can see a part of the rows. If a commit fails, the
+// rows that were committed are deleted again, with what the ledger has of them, and a table that was made is dropped.
+// They are not deleted if the table has other rows too, such as those of a connection that was lost without a word on
+// its commit: the error says that they remain. If the server or this process ends at this moment, the rows of some
+// connections remain.
+//
+// With EachPart, any number of connections load parts, and commit each with its row in the ledger. What becomes of
+// existing rows is committed before the first part.
+//
+// One connection fills a table that has rows, unless parts are committed; one whose rows can be in conflict with
+// others, or refer to each other; one with triggers, a spatial index, or no primary key, where all rows would go to
+// one place; and one with AUTO_INCREMENT, unless innodb_autoinc_lock_mode is 2: the server lets one statement at a time
+// add rows there. If two connections add rows with equal unique keys, one waits for the other, and fails when the lock
+// timeout ends. If the server accepts no more connections, those that there are load.
+//
+// # Filling: groups and ledgers
+//
 // [Sink.Group] replaces the rows of several tables in one transaction, also of those that refer to each other in a
 // circle. For such it turns the checks of the server off, and proves each key of the tables, and each that refers to
 // them, by a query before the commit. If one of the tables has triggers, the checks stay on, and tables in a circle are
@@ -148,17 +169,18 @@
 // database, whatever the schema of its definition, and its foreign keys are added by Finish. A definition of another
 // system is translated by package culvert/sink/dialect.
 //
-// A named lock of the server (GET_LOCK) keeps other loads of the table out. A table that must be empty is locked
-// against rows of others until the commit.
+// A named lock of the server (GET_LOCK) keeps other loads of the table out. If one connection fills it, a table that
+// must be empty is locked against rows of others until the commit.
 //
 // If the connection is lost during a commit, the ledger says over another connection whether the commit has happened.
 // Without a ledger, the error is [sink.ErrUnconfirmed].
 //
 // # Filling: rows
 //
-// The rows are sent as text with LOAD DATA LOCAL INFILE, 4 MiB at a time, from memory. If the server does not allow
-// that (local_infile), they are sent with INSERT, many in a statement. The session is strict: a value that the server
-// would change, cut off or round is a [*sink.RowError], except that FLOAT and DOUBLE have the digits that they have.
+// The rows are sent as text with LOAD DATA LOCAL INFILE, from memory: 2 MiB at a time, or less by each of several
+// connections. If the server does not allow that (local_infile), they are sent with INSERT, many in a statement. The
+// session is strict: a value that the server would change, cut off or round is a [*sink.RowError], except that FLOAT
+// and DOUBLE have the digits that they have.
 // With LOAD DATA LOCAL the server only warns of that, and of keys that exist; each warning is an error here. Values are
 // written for the type of their column:
 //

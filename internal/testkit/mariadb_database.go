@@ -115,9 +115,25 @@ func (s *MariaDBServer) query(tb testing.TB, database, sql string) [][]string {
 	tb.Helper()
 	rows, err := s.rows(database, sql)
 	if err != nil {
+		skipForMySQL(tb, err)
 		tb.Fatalf("%.200s: %v", sql, err)
 	}
 	return rows
+}
+
+// KillOthers ends all other connections that have opened the database.
+func (db *MariaDBDatabase) KillOthers(tb testing.TB) {
+	tb.Helper()
+	WaitFor(tb, "other connections to end", func() bool {
+		others := db.Query(tb, "SELECT ID FROM information_schema.PROCESSLIST"+
+			" WHERE DB = DATABASE() AND ID <> CONNECTION_ID()")
+		for _, row := range others {
+			if err := db.Try("KILL " + row[0]); err != nil {
+				tb.Log(err) // it has ended
+			}
+		}
+		return len(others) == 0
+	})
 }
 
 func (s *MariaDBServer) rows(database, sql string) (all [][]string, err error) {
@@ -127,7 +143,7 @@ func (s *MariaDBServer) rows(database, sql string) (all [][]string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	result, err := conn.(driver.QueryerContext).QueryContext(ctx, forMySQL(sql), nil)
+	result, err := conn.(driver.QueryerContext).QueryContext(ctx, ForMySQL(sql), nil)
 	if err != nil {
 		return nil, err
 	}

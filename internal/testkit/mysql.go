@@ -2,8 +2,14 @@ package testkit
 
 import (
 	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
 
 	"culvert/internal/lazyregexp"
 )
@@ -29,17 +35,41 @@ var mySQLOptions = []string{
 // What tests write of the SQL of MariaDB, and MySQL lacks.
 var (
 	orReplace = lazyregexp.New("CREATE OR REPLACE (TABLE|TRIGGER) (`[^`]+`|\\w+)")
-	sequence  = lazyregexp.New(`\bseq_([0-9]+)_to_([0-9]+)\b`)
+	sequence  = lazyregexp.New(`\bseq_([0-9]+)_to_([0-9]+)(?:_step_([0-9]+))?\b`)
 )
 
-// forMySQL returns statements as MySQL understands them.
-func forMySQL(sql string) string {
+// ForMySQL returns statements as MySQL understands them.
+func ForMySQL(sql string) string {
 	if MySQL() == "" {
 		return sql
 	}
 	sql = orReplace.ReplaceAllString(sql, "DROP $1 IF EXISTS $2; CREATE $1 $2")
-	return sequence.ReplaceAllString(sql, "(WITH RECURSIVE numbers(seq) AS (SELECT ${1} UNION ALL SELECT seq + 1 "+
-		"FROM numbers WHERE seq < ${2}) SELECT seq FROM numbers) AS seq_${1}_to_${2}")
+	return sequence.ReplaceAllStringFunc(sql, func(name string) string {
+		found := sequence.FindStringSubmatch(name)
+		return fmt.Sprintf("(WITH RECURSIVE numbers(seq) AS (SELECT %s UNION ALL SELECT seq + %s FROM numbers"+
+			" WHERE seq + %[2]s <= %s) SELECT seq FROM numbers) AS %s", found[1], cmp.Or(found[3], "1"), found[2], name)
+	})
+}
+
+// lacking are the errors of MySQL for SQL that only MariaDB has: other syntax, variables, functions, storage engines,
+// tables of information_schema, and JSON that is a text.
+var lacking = []uint16{1064, 1109, 1178, 1193, 1286, 1305, 3109, 3140}
+
+// NeedsMariaDB skips a test on MySQL, which has another way.
+func NeedsMariaDB(tb testing.TB, what string) {
+	tb.Helper()
+	if MySQL() != "" {
+		tb.Skip("only MariaDB has " + what)
+	}
+}
+
+// skipForMySQL skips a test whose own statement only MariaDB understands.
+func skipForMySQL(tb testing.TB, err error) {
+	tb.Helper()
+	if refused, ok := errors.AsType[*mysql.MySQLError](err); ok && MySQL() != "" &&
+		slices.Contains(lacking, refused.Number) {
+		tb.Skipf("the test is in the SQL of MariaDB: %v", err)
+	}
 }
 
 // initializeMySQL makes the data of MySQL.

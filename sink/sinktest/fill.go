@@ -258,7 +258,7 @@ func (f *Fixture) copy(t *testing.T, db sink.Sink, from, to string, known bool) 
 
 // testManyRows fills a table by several loaders, some rows of which are large, and lent.
 func testManyRows(t *testing.T, f *Fixture) {
-	f.create(t, "many_t", "id", "bigint", "fill", f.Text)
+	f.create(t, "many_t", "id", "bigint NOT NULL PRIMARY KEY", "fill", f.Text)
 	wanted := 1
 	if f.Loaders {
 		wanted = 3
@@ -281,7 +281,7 @@ func testManyRows(t *testing.T, f *Fixture) {
 				b.Append(source.Text, []byte(strings.Repeat("x", id%100)))
 				b.EndRow()
 			}
-			b.Lend(source.Number, []byte("-1"))
+			b.Lend(source.Number, fmt.Append(nil, -1-i))
 			b.Lend(source.Text, large)
 			b.EndRow()
 			err := loader.Load(b)

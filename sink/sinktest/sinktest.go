@@ -62,6 +62,9 @@ type Fixture struct {
 	// Truncates, Conflicts, Ledger and EachPart are set if the sink can do what the filling asks for.
 	Truncates, Conflicts, Ledger, EachPart bool
 
+	// RowsUntold is set if the database does not say which row it refuses.
+	RowsUntold bool
+
 	// Plans is set if the sink is a [sink.Planner].
 	Plans bool
 

@@ -17,8 +17,10 @@ import (
 )
 
 const (
-	// pieceSize is the text that is sent at once, unless a row is larger. More is not faster.
+	// pieceSize is the text that is sent at once, unless a row is larger. More is not faster. Connections that share a
+	// table send no more together, down to leastSize each.
 	pieceSize = 2 << 20
+	leastSize = pieceSize / 4
 
 	// statementSize is the same for INSERT, of which the server keeps more in memory than its text.
 	statementSize = 1 << 20
@@ -38,10 +40,13 @@ type loader struct {
 	piece
 	taken int64 // rows since the last Send, held or sent
 
+	marked int64 // added, when the savepoint was made
+
 	// While sending has a goroutine, these fields and the connection belong to it.
 	sending sync.WaitGroup
 	sent    piece
 	rows    int64 // that the server has counted since the last Send
+	added   int64 // the same, since the beginning
 	failed  error // of the piece that was sent last
 }
 
@@ -71,12 +76,13 @@ func newLoader(t *table) *loader {
 			c.grammar = binary(c.grammar)
 		}
 	}
-	l := &loader{t: t, w: writer{columns: columns, lists: !t.db.infile}, into: t.target.SQL(), size: pieceSize}
+	l := &loader{t: t, w: writer{columns: columns, lists: !t.db.infile}, into: t.target.SQL()}
+	l.size = max(leastSize, pieceSize/max(1, t.wanted))
 	if t.arrives() {
 		l.into = t.arrivals()
 	}
 	if l.w.lists {
-		l.size = min(statementSize, t.db.packet)
+		l.size = min(statementSize, l.size, t.db.packet)
 		l.text = append(l.text, insertSQL(l.into, t.columns)...)
 		l.sent.text = append(l.sent.text, l.text...)
 	}
@@ -202,6 +208,7 @@ func (l *loader) sendPiece(p *piece) error {
 		return &sink.CountError{Table: l.t.target.SQL(), Sent: p.held, Counted: rows}
 	}
 	l.rows += rows
+	l.added += rows
 	return nil
 }
 
@@ -328,13 +335,14 @@ func (l *loader) Complete() error { return l.merge() }
 
 // SetMark makes a savepoint, in the place of one of the same name.
 func (l *loader) SetMark(bool) error {
+	l.marked = l.added
 	return l.t.db.failed(l.t.ctx, "setting a savepoint", l.t.db.conn.Exec(l.t.ctx, "SAVEPOINT culvert_mark"))
 }
 
 // UndoToMark goes back to the savepoint.
 func (l *loader) UndoToMark() error {
 	_ = l.wait() // what is undone may have failed
-	l.failed, l.taken, l.rows = nil, 0, 0
+	l.failed, l.taken, l.rows, l.added = nil, 0, 0, l.marked
 	l.empty(l.start())
 	err := l.t.db.conn.Exec(l.t.ctx, "ROLLBACK TO SAVEPOINT culvert_mark")
 	return l.t.db.failed(l.t.ctx, "going back to a savepoint", err)

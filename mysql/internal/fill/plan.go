@@ -14,9 +14,6 @@ import (
 	"culvert/source"
 )
 
-// alone is why there is one loader.
-const alone = "a transaction of MySQL and MariaDB has one connection"
-
 // plan is what filling a table will do.
 type plan struct {
 	sink.Filling
@@ -26,6 +23,8 @@ type plan struct {
 	loaded   []sink.Part
 	recorded [][]string // the loads and parts of the table in the ledger
 	clear    bool       // the existing rows are removed
+	wanted   int        // connections
+	alone    string     // why there are not more
 
 	keys   []foreignKeyOf // that the sink checks itself
 	direct bool           // into the table, since the server refuses the temporary one
@@ -42,16 +41,17 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	if err == nil && p.Create == nil {
 		err = db.foresee(ctx, p)
 	}
+	if err == nil {
+		err = db.share(ctx, p)
+	}
 	if err != nil {
 		return sink.Plan{}, err
 	}
 	made := sink.Plan{
-		Table: p.target.SQL(), Columns: p.sourceColumns(), Exists: p.Create == nil, Rows: p.rows, Loaders: 1,
+		Table: p.target.SQL(), Columns: p.sourceColumns(), Exists: p.Create == nil, Rows: p.rows,
+		Loaders: p.wanted, Alone: p.alone,
 		Object: db.conn.Server + "\x00" + db.folded(p.target.Database) + "\x00" + db.folded(p.target.Name),
 		Steps:  db.steps(p), Omitted: p.omitted, Later: p.later,
-	}
-	if f.Loaders > 1 {
-		made.Alone = alone
 	}
 	if f.Grouped && p.Create == nil {
 		made.Refers, made.Referred, err = db.links(ctx, p.target)

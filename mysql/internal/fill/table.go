@@ -33,9 +33,10 @@ type table struct {
 	ctx    context.Context
 	empty  bool // it had no rows when the transaction began
 	loader *loader
-	made   bool   // it was made, and has no rows that are committed
-	ended  bool   // the transaction is committed
-	last   string // the part that was recorded last in the transaction, or ""
+	others []*table // with the same plan, each with a connection and a loader of its own
+	made   bool     // it was made, and has no rows that are committed
+	ended  bool     // the transaction is committed
+	last   string   // the part that was recorded last in the transaction, or ""
 }
 
 // Table begins to fill a table: see [sink.Sink].
@@ -80,6 +81,11 @@ func (t *table) begin() error {
 	if err := t.beginTransaction(); err != nil {
 		return err
 	}
+	if t.wanted > 1 && t.EachPart {
+		if err := t.commitBeginning(); err != nil {
+			return err
+		}
+	}
 	return t.beginRows()
 }
 
@@ -90,7 +96,7 @@ func (t *table) beginRows() error {
 	}
 	t.loader = newLoader(t)
 	t.loader.Join(&t.TableState, t.loader)
-	return nil
+	return t.beginOthers()
 }
 
 // beginTransaction begins it, and decides what becomes of the rows that the table has. The first statement of the
@@ -110,6 +116,9 @@ func (t *table) beginTransaction() error {
 			return err
 		}
 	}
+	if err := t.db.share(t.ctx, t.plan); err != nil {
+		return err
+	}
 	if t.arrives() {
 		if err := t.makeArrivals(); err != nil {
 			return err
@@ -122,22 +131,12 @@ func (t *table) beginTransaction() error {
 		return t.db.failed(t.ctx, doing, err)
 	}
 	if t.clear {
-		if err := t.db.conn.Exec(t.ctx, t.clearSQL()); err != nil {
-			return t.db.failed(t.ctx, "deleting the rows of "+t.target.String(), err)
-		}
-		if err := t.checkKeys(); err != nil {
-			return err
-		}
-		if err := t.db.forget(t.ctx, t.plan); err != nil {
-			return err
-		}
-		t.empty = true
-		return nil
+		return t.clearRows()
 	}
 	if t.Existing <= sink.Append {
 		lock := ""
-		if t.Existing == sink.Refuse && len(t.loaded) == 0 {
-			lock = " LOCK IN SHARE MODE"
+		if t.Existing == sink.Refuse && len(t.loaded) == 0 && t.wanted == 1 {
+			lock = " LOCK IN SHARE MODE" // which would keep other loaders out too
 		}
 		if err := t.db.decide(t.ctx, t.plan, lock); err != nil {
 			return err
@@ -145,6 +144,21 @@ func (t *table) beginTransaction() error {
 	}
 	t.empty = t.rows == 0
 	return nil
+}
+
+// clearRows removes the rows that the table has.
+func (t *table) clearRows() error {
+	t.empty = true
+	if t.wanted > 1 && !t.EachPart { // there are none: see alone
+		return t.db.forget(t.ctx, t.plan)
+	}
+	if err := t.db.conn.Exec(t.ctx, t.clearSQL()); err != nil {
+		return t.db.failed(t.ctx, "deleting the rows of "+t.target.String(), err)
+	}
+	if err := t.checkKeys(); err != nil {
+		return err
+	}
+	return t.db.forget(t.ctx, t.plan)
 }
 
 // checkColumns fails if the columns are no longer those of the plan. They do not change while the transaction has used
@@ -179,7 +193,7 @@ func (t *table) CommitRows() error {
 	if t.Grouped {
 		return nil
 	}
-	err := t.commit()
+	err := t.commitAll()
 	if err == nil || errors.Is(err, sink.ErrUnconfirmed) {
 		t.made = false
 	}
@@ -227,6 +241,7 @@ func (t *table) End() error {
 		_ = t.loader.wait() // a failure is known, or is that of the context
 		t.loader.piece, t.loader.sent = piece{}, piece{}
 	}
+	t.endOthers()
 	if t.Grouped {
 		return nil
 	}
