@@ -6,6 +6,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"culvert/source"
@@ -27,7 +28,8 @@ func testDefine(t *testing.T, f *Fixture) {
 	}
 	expectColumns(t, src, table, d)
 	for i, want := range []source.ColumnDefinition{{NotNull: true}, {}, {NotNull: true, Default: "7"}} {
-		if c := d.Columns[i]; c.NotNull != want.NotNull || c.Default != want.Default || c.Generated != "" {
+		c := d.Columns[i]
+		if c.NotNull != want.NotNull || strings.Trim(c.Default, "'") != want.Default || c.Generated != "" {
 			t.Errorf("column %+v, want %+v", c, want)
 		}
 	}

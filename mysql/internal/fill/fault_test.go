@@ -27,8 +27,7 @@ func TestServerEnds(t *testing.T) {
 		"Kill": server.Kill,
 		"Stop": server.Stop,
 		"KILL": func(tb testing.TB) {
-			database.Exec(tb, "BEGIN NOT ATOMIC FOR c IN (SELECT ID FROM information_schema.PROCESSLIST"+
-				" WHERE DB = DATABASE() AND ID <> CONNECTION_ID()) DO KILL c.ID; END FOR; END")
+			database.KillOthers(tb)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,7 +99,7 @@ func newWriter(t *testing.T, database *testkit.MariaDBDatabase, sql string) *wri
 	name := fmt.Sprintf("held%d", time.Now().UnixNano())
 	w := &writer{ended: make(chan struct{})}
 	w.cancel = func() {
-		database.Exec(t, "KILL QUERY ID "+database.Query(t, `SELECT QUERY_ID FROM information_schema.PROCESSLIST
+		database.Exec(t, "KILL QUERY "+database.Query(t, `SELECT ID FROM information_schema.PROCESSLIST
 			WHERE INFO LIKE 'DO SLEEP(3600) /* `+name+` */'`)[0][0])
 	}
 	go func() {
@@ -150,6 +149,7 @@ func TestLocked(t *testing.T) {
 
 // TestEmptyStaysEmpty has another client write into a table that must be empty. It waits.
 func TestEmptyStaysEmpty(t *testing.T) {
+	testkit.NeedsMariaDB(t, "blocks outside of procedures")
 	database := testkit.MariaDB(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE t (a int PRIMARY KEY) ENGINE=InnoDB")
 	table, loader := begin(t, open(t, database), sink.Filling{})
@@ -295,6 +295,7 @@ func TestRowsOfAllSizes(t *testing.T) {
 
 // TestSessionIsStrict loads into a server whose settings would change values, or refuse statements.
 func TestSessionIsStrict(t *testing.T) {
+	testkit.NeedsMariaDB(t, "these SQL modes")
 	database := testkit.NewMariaDB(t, testkit.MariaDBConfig{Options: []string{
 		"--sql-mode=ANSI,NO_BACKSLASH_ESCAPES,NO_ZERO_DATE,EMPTY_STRING_IS_NULL", "--default-time-zone=+05:30",
 		"--completion-type=CHAIN", "--max-error-count=0", "--autocommit=0",

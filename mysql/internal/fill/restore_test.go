@@ -179,6 +179,7 @@ func TestRestoreGoesOn(t *testing.T) {
 
 // TestRestoreSettings has statements with settings of their own, of which some are tried again after those of others.
 func TestRestoreSettings(t *testing.T) {
+	testkit.NeedsMariaDB(t, "what this schema has")
 	database := testkit.MariaDB(t).NewDatabase(t)
 	db, err := fill.Open(t.Context(), database.URL())
 	if err != nil {
@@ -228,6 +229,7 @@ func TestRestoreSettings(t *testing.T) {
 
 // TestRestoresOwn takes no schema of MySQL into MariaDB, which has other statements.
 func TestRestoresOwn(t *testing.T) {
+	testkit.NeedsMariaDB(t, "what this schema has")
 	db := open(t, testkit.MariaDB(t).NewDatabase(t))
 	if !db.Restores(source.MariaDB) || db.Restores(source.MySQL) {
 		t.Error("a schema of another system can be made")
@@ -236,6 +238,7 @@ func TestRestoresOwn(t *testing.T) {
 
 // TestRestoreKeepsCollation ends a load while a statement waits for which the collation of the database was altered.
 func TestRestoreKeepsCollation(t *testing.T) {
+	testkit.NeedsMariaDB(t, "what this schema has")
 	database := testkit.MariaDB(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE x (id int)")
 	before := database.Query(t, "SELECT @@collation_database")

@@ -179,8 +179,9 @@ func TestSelfReferencesWithoutTemporary(t *testing.T) {
 		t.Error(err)
 	}
 	expect(t, database, "SELECT * FROM t ORDER BY id", "1 2", "2 1")
-	if opened := database.Query(t, "SHOW GLOBAL STATUS LIKE 'Opened_views'")[0][1]; opened != "0" {
-		t.Errorf("the server has opened %s views of other databases to answer questions about a table", opened)
+	opened := database.Query(t, "SHOW GLOBAL STATUS LIKE 'Opened_views'")
+	if opened != nil && opened[0][1] != "0" { // MySQL does not count them
+		t.Errorf("the server has opened %s views of other databases to answer questions about a table", opened[0][1])
 	}
 }
 

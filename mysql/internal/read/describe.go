@@ -99,9 +99,9 @@ func (s *session) planned(ctx context.Context, t table) (float64, error) {
 // plannedRows returns how many rows of a table the server expects to look at, or to find in them. MariaDB says the
 // latter only in EXPLAIN EXTENDED.
 func (s *session) plannedRows(ctx context.Context, from string, filtered bool) (float64, error) {
-	sql := "EXPLAIN "
+	sql := "EXPLAIN FORMAT=TRADITIONAL " // which is no longer what MySQL does by itself
 	if s.IsMariaDB {
-		sql += "EXTENDED "
+		sql = "EXPLAIN EXTENDED "
 	}
 	found, err := s.Query(ctx, wire.AnyColumns, sql+"SELECT 1 FROM "+from)
 	if err != nil || len(found) == 0 || len(found[0]) < 3 {

@@ -32,6 +32,7 @@ var engines = map[string]struct {
 
 // TestEngines reads tables of every storage engine of the server in one snapshot, each after each.
 func TestEngines(t *testing.T) {
+	testkit.NeedsMariaDB(t, "these storage engines")
 	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{
 		Options: []string{
 			"--plugin-load-add=ha_archive", "--plugin-load-add=ha_blackhole", "--plugin-load-add=ha_federatedx",

@@ -92,6 +92,7 @@ func TestBrokenPackets(t *testing.T) {
 // TestOtherColumns has the server answer with one column where there have to be two, in the third answer of two: the
 // first tells when the server was started, and the second when the snapshot was taken.
 func TestOtherColumns(t *testing.T) {
+	testkit.NeedsMariaDB(t, "these answers")
 	server := testkit.MariaDB(t)
 	row := []byte("\x01x")
 	socket := proxy(t, []string{server.SocketPath()}, func(client io.Writer, server io.Reader) {

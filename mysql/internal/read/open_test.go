@@ -151,8 +151,11 @@ func TestTLS(t *testing.T) {
 			}
 			continue
 		}
-		rows := query(t, db, "SELECT VARIABLE_VALUE <> '' FROM information_schema.SESSION_STATUS"+
-			" WHERE VARIABLE_NAME = 'Ssl_cipher'")
+		status := "information_schema.SESSION_STATUS"
+		if testkit.MySQL() != "" {
+			status = "performance_schema.session_status"
+		}
+		rows := query(t, db, "SELECT VARIABLE_VALUE <> '' FROM "+status+" WHERE VARIABLE_NAME = 'Ssl_cipher'")
 		var b source.Batch
 		if err := rows.Next(&b); err != nil {
 			t.Fatal(err)

@@ -54,6 +54,7 @@ func TestQueryCharsets(t *testing.T) {
 // TestQueryUnchecked reads texts by queries that the server does not take as a part of another one: if a text may have
 // been replaced, they are an error, and not taken for a statement that reads no table.
 func TestQueryUnchecked(t *testing.T) {
+	testkit.NeedsMariaDB(t, "a parser that leaves these queries unchecked")
 	database := testkit.MariaDB(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE k (id int, t text CHARACTER SET cp1251);"+
 		"INSERT INTO k VALUES (1, 'why'), (2, x'4198')")
@@ -74,6 +75,7 @@ func TestQueryUnchecked(t *testing.T) {
 // TestQueryWithoutWith reads texts of a server that says that it has no WITH, as MySQL 5.7: they cannot be checked, and
 // are as the server returns them.
 func TestQueryWithoutWith(t *testing.T) {
+	testkit.NeedsMariaDB(t, "a server that is told its version")
 	database := testkit.NewMariaDB(t, testkit.MariaDBConfig{Options: []string{"--version=5.7.44-log"}}).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE k (id int, t text CHARACTER SET cp1251);"+
 		"INSERT INTO k VALUES (1, 'why?'), (2, x'4198')")

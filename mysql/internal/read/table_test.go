@@ -54,6 +54,7 @@ func TestReadOnly(t *testing.T) {
 // TestSnapshotEnds runs statements that end the transaction. Those that give rows fail before io.EOF, and nothing is
 // read afterwards.
 func TestSnapshotEnds(t *testing.T) {
+	testkit.NeedsMariaDB(t, "blocks outside of procedures")
 	_, database := openNew(t, "CREATE TABLE t (i int); INSERT INTO t VALUES (1); CREATE PROCEDURE p() BEGIN COMMIT;"+
 		" SELECT 1; END; CREATE PROCEDURE slow() BEGIN SELECT 1; SELECT SLEEP(3600); END")
 	for _, sql := range []string{
@@ -251,6 +252,7 @@ func TestColumnPrivileges(t *testing.T) {
 
 // TestSettings reads from a server whose settings would change what comes.
 func TestSettings(t *testing.T) {
+	testkit.NeedsMariaDB(t, "these settings")
 	server := testkit.NewMariaDB(t, testkit.MariaDBConfig{Options: []string{
 		"--default-time-zone=+05:30", "--sql-mode=ANSI,PAD_CHAR_TO_FULL_LENGTH,NO_BACKSLASH_ESCAPES,IGNORE_SPACE",
 		"--max-statement-time=100", "--transaction-isolation=READ-UNCOMMITTED",
