@@ -30,6 +30,7 @@ var topics = []topic{
 	{"columns", "Columns for analysts", columns},
 	{"masks", "Exporting masked values and subsets", masks},
 	{"loads", "Filling tables", loads},
+	{"filled", "Filling tables of MariaDB", filled},
 	{"foreign", "Loading CSV of another program", foreign},
 	{"across", "Copying tables into another system", across},
 	{"whole", "Moving databases of many small tables", whole},
@@ -132,8 +133,13 @@ var loads = []work{
 		variant{"culvert", "`culvert copy`, verified"},
 		variant{"pgcopydb", "`pgcopydb copy table-data`, not verified"}),
 	loaded("a million rows into SQLite", samples("Load", "to", "sqlite"), culvert("load"), decrypted("sqlite3")),
-	loaded("a million rows into MariaDB", samples("Load", "to", "mariadb"), culvert("load"),
-		decrypted("mariadb-import")),
+}
+
+var filled = []work{
+	loaded("a million rows into a table of MariaDB with a key, four connections", samples("Load", "to", "mariadb"),
+		culvert("load -j 4"), decrypted("mariadb-import")),
+	loaded("the same by one connection", samples("Load", "to", "mariadb"),
+		variant{"culvert-one", "`culvert load`"}, decrypted("mariadb-import")),
 }
 
 var foreign = []work{
