@@ -49,7 +49,8 @@ func isBinary(stats load.Stats) bool { return stats.Rows > 0 && !stats.Summed }
 func TestCopyBinaryTypes(t *testing.T) {
 	types := map[string]string{
 		"smallint": "'-32768'", "integer": "2147483647", "bigint": "'-9223372036854775808'", "oid": "4294967295",
-		"real": "'-0'", "double precision": "'NaN'", "numeric": "1e-1000", "numeric(12,2)": "-0.10", "numeric(3)": "'NaN'",
+		"real": "'-0'", "double precision": "'NaN'", "numeric": "1e-1000",
+		"numeric(12,2)": "-0.10", "numeric(3)": "'NaN'",
 		"boolean": "true", "date": "'0044-03-15 BC'", "time": "'24:00'", "time(2)": "'10:00:00.12'",
 		"timetz": "'24:00:00-15:59'", "timestamp": "'-infinity'", "timestamp(3)": "'294276-12-31 23:59:59.999'",
 		"timestamptz": "'infinity'", "uuid": "'A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11'", "bytea": `'\xffff'`,
@@ -215,11 +216,13 @@ func TestCopyBinaryKilled(t *testing.T) {
 	for name, sql := range map[string][2]string{
 		"source": {"CREATE VIEW t AS SELECT i AS id, CASE WHEN i = 4000 THEN " + kill +
 			" END AS v FROM generate_series(1, 5000) AS i", "CREATE TABLE t (id int, v boolean)"},
-		"table": {"CREATE TABLE t AS SELECT i AS id, true AS v FROM generate_series(1, 5000) AS i",
+		"table": {
+			"CREATE TABLE t AS SELECT i AS id, true AS v FROM generate_series(1, 5000) AS i",
 			`CREATE TABLE t (id int, v boolean);
 			CREATE FUNCTION kill() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
 				PERFORM ` + kill + ` WHERE NEW.id = 4000; RETURN NEW; END$$;
-			CREATE TRIGGER kill BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION kill()`},
+			CREATE TRIGGER kill BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION kill()`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPair(t, "", sql[0], sql[1])

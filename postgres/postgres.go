@@ -113,8 +113,8 @@
 // Catalogs are read with only the system's own operators, functions and types, whatever search path the owner of the
 // database has set. Other people's code can still run with the rights of the user: code behind a view or a foreign
 // table, or in a query, and, as in any SELECT, functions in index expressions and extended statistics of a table, some
-// of which run when the server plans a statement. Only WriteCSV and WriteBinary of a whole table without children, which is not
-// divided, is not planned. So superusers should not read tables of owners that they do not trust.
+// of which run when the server plans a statement. Only WriteCSV and WriteBinary of a whole table without children,
+// which is not divided, are not planned. So superusers should not read tables of owners that they do not trust.
 //
 // # Reading: memory
 //

@@ -201,10 +201,10 @@ type Loader interface {
 	// export of these rows has the same sum, if its columns are in the same order; with [Filling.Logical], an export of
 	// equal rows of another system has it as its canonical sum. For rows in binary form, see [BinaryTable.TakesBinary].
 	// Deferred triggers have changed them already, and constraints are not deferred after it. The database reads the
-	// whole table for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are those that
-	// were written, as the table has them, and those that Ignore drops, as they were sent; more rows can follow only
-	// when these are committed as a part. The error is [errors.ErrUnsupported] if the database cannot tell the rows of
-	// this loader from others.
+	// whole table for it, with the rows that are not of this loader. With [Ignore] and [Update], the rows are those
+	// that were written, as the table has them, and those that Ignore drops, as they were sent; more rows can follow
+	// only when these are committed as a part. The error is [errors.ErrUnsupported] if the database cannot tell the
+	// rows of this loader from others.
 	Sum() (rows int64, sum Sum, err error)
 
 	// EndPart flushes, and records all rows since the last part ended as a part. Their number must be p.Rows; otherwise

@@ -25,8 +25,8 @@
 //
 // Optional abilities are separate interfaces, found by a type assertion. A Source may implement [Selector], [Lister],
 // [Omitter], [Preparer], [Separator], [Describer], [PartialSnapshotter], [Definer], [Tracer], [Schemer],
-// [SchemaStarter], [Parter], [Sharer] and [Grouped], and Rows may implement [CSVWriter], [BinaryWriter], [Printer], [Divider],
-// [Sized] and [Meter].
+// [SchemaStarter], [Parter], [Sharer] and [Grouped], and Rows may implement [CSVWriter], [BinaryWriter], [Printer],
+// [Divider], [Sized] and [Meter].
 //
 // There are two ways to read a table with several sessions. [Divider] is for one process: its readers decide among
 // themselves who reads what. [Parter] is for work that is handed out, repeated, and written to a file for each part: a
