@@ -146,6 +146,10 @@ func (c *Coordinator) attempt(ctx context.Context, o *operation) (m *manifest.Ma
 		if cause := context.Cause(lease.Context()); err != nil && cause != nil && ctx.Err() == nil && !o.removed {
 			err = cause
 		}
+		if o.gone {
+			lease.Drop()
+			return
+		}
 		if releaseErr := lease.Release(ctx); err == nil {
 			err = releaseErr
 		}

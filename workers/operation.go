@@ -28,7 +28,8 @@ type operation struct {
 
 	lost        map[taskID]bool // parts that were written, and whose files were lost
 	directories []string        // of the tables
-	removed     bool            // this coordinator has removed the job, which ends the lease
+	removed     bool            // this coordinator has removed the job, which ends the lease, or has tried to
+	gone        bool            // and it is
 }
 
 // tableState is what is known of a table.
@@ -70,8 +71,7 @@ func (o *operation) run(ctx, outer context.Context) (m *manifest.Manifest, err e
 		if err := o.collect(ctx); err != nil {
 			o.leave(ctx)
 			if _, is := errors.AsType[*fastFailure](err); is {
-				o.removed = true
-				err = errors.Join(err, o.c.Queue.Remove(outer, o.job.Name))
+				err = errors.Join(err, o.removeJob(outer))
 			}
 			return nil, err
 		}
@@ -121,11 +121,21 @@ func (o *operation) enter(ctx context.Context) error {
 		errors.Is(err, queue.ErrExists) {
 		return err // if the lease is lost, or was removed with the job, the name belongs to another coordinator
 	}
-	o.removed = ctx.Err() == nil
+	ended := ctx.Err() != nil
 	removing, cancel := grace.Context(ctx, patience)
 	defer cancel()
 	// The queue has nothing that the place does not have.
-	return errors.Join(err, o.c.Queue.Remove(removing, o.job.Name))
+	err = errors.Join(err, o.removeJob(removing))
+	o.removed = !ended
+	return err
+}
+
+// removeJob removes the job from the queue.
+func (o *operation) removeJob(ctx context.Context) error {
+	o.removed = true
+	err := o.c.Queue.Remove(ctx, o.job.Name)
+	o.gone = err == nil
+	return err
 }
 
 // abandon removes the job. Its journal may be left: beside a manifest, it means nothing.
@@ -135,6 +145,5 @@ func (o *operation) abandon(ctx context.Context) error {
 			o.c.report("the journal of the export is left, and is not needed any more: %v", err)
 		}
 	}
-	o.removed = true
-	return o.c.Queue.Remove(ctx, o.job.Name)
+	return o.removeJob(ctx)
 }

@@ -142,7 +142,11 @@ func (r *run) work(ctx context.Context) error {
 	for i := range errs {
 		sessions.Go(func() {
 			errs[i] = r.session(ctx, fmt.Sprintf("%s-%d", r.worker.Name, i+1))
-			cancel(nil) // if one cannot go on, neither can the others
+			// If one cannot go on, neither can the others.
+			if errors.Is(errs[i], queue.ErrNoJob) {
+				cancel(queue.ErrNoJob)
+			}
+			cancel(nil)
 		})
 	}
 	sessions.Wait()
@@ -185,7 +189,7 @@ func (r *run) heartbeat(ctx context.Context, end context.CancelCauseFunc) {
 		}
 		select {
 		case <-ctx.Done():
-			r.leave(context.WithoutCancel(ctx))
+			r.leave(context.WithoutCancel(ctx), errors.Is(context.Cause(ctx), queue.ErrNoJob))
 			return
 		case <-ticks.C:
 		}
@@ -229,12 +233,15 @@ func (r *run) hold(name string, snapshot source.Snapshot) (letGo func()) {
 }
 
 // leave tells that the worker has ended, unless that takes long: others find out by themselves.
-func (r *run) leave(ctx context.Context) {
+func (r *run) leave(ctx context.Context, removed bool) {
 	ctx, cancel := context.WithTimeout(ctx, r.worker.Queue.Heartbeat())
 	defer cancel()
 	status := r.state()
 	if r.worker.Progress != nil {
 		r.worker.Progress(status)
+	}
+	if removed { // the queue would be asked for half a second who has the job
+		return
 	}
 	status.Ended = true
 	_ = r.job.Set(ctx, workerKeys+"."+r.worker.Name, encode(status))

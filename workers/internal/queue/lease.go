@@ -158,8 +158,7 @@ func (l *Lease) renew() {
 func (l *Lease) Release(ctx context.Context) error {
 	ctx, cancel := grace.Context(ctx, l.job.q.config.Heartbeat)
 	defer cancel()
-	l.cancel(context.Canceled)
-	<-l.ended
+	l.Drop()
 	if l.lost {
 		return nil
 	}
@@ -168,4 +167,11 @@ func (l *Lease) Release(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// Drop ends a lease that was removed with its job. To delete it would take half a second: for so long, the library for
+// NATS asks again for a stream that nobody answers for.
+func (l *Lease) Drop() {
+	l.cancel(context.Canceled)
+	<-l.ended
 }
