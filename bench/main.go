@@ -40,6 +40,7 @@ type workload struct {
 
 var workloads = []workload{
 	{"agefile", 10, streams.PrepareAgefile},
+	{"codec", 5, streams.PrepareCodec},
 	{"export", 6, exports.PrepareExport},
 	{"parallel", 6, exports.PrepareParallel},
 	{"tables", 6, exports.PrepareTables},

@@ -43,15 +43,22 @@ func figuresOf(request, results, below string) (string, error) {
 	if len(words) < 2 {
 		return "", fmt.Errorf("there must be a topic and a directory of %s", results)
 	}
+	dirs := words[1:]
+	for i, dir := range dirs {
+		dirs[i] = filepath.Join(results, dir)
+	}
+	if words[0] == "codec" {
+		c, err := readCodec(dirs[0])
+		if err != nil {
+			return "", err
+		}
+		return save(below, words[0], codecTitle, c.svg(), c.table())
+	}
 	i := slices.IndexFunc(topics, func(t topic) bool { return t.name == words[0] })
 	if i < 0 {
 		return "", fmt.Errorf("there is no topic %q", words[0])
 	}
 	t := topics[i]
-	dirs := words[1:]
-	for i, dir := range dirs {
-		dirs[i] = filepath.Join(results, dir)
-	}
 	table, err := t.table(dirs)
 	if err != nil {
 		return "", err
@@ -60,12 +67,17 @@ func figuresOf(request, results, below string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return save(below, t.name, p.title, p.svg(), table)
+}
+
+// save writes a picture below a directory, and returns its link and the table.
+func save(below, name, title string, picture []byte, table string) (string, error) {
 	if err := os.MkdirAll(filepath.Join(below, "pictures"), 0o755); err != nil {
 		return "", err
 	}
-	file := filepath.Join("pictures", t.name+".svg")
-	if err := os.WriteFile(filepath.Join(below, file), p.svg(), 0o644); err != nil {
+	file := filepath.Join("pictures", name+".svg")
+	if err := os.WriteFile(filepath.Join(below, file), picture, 0o644); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("![%s](%s)\n\n%s", p.title, filepath.ToSlash(file), table), nil
+	return fmt.Sprintf("![%s](%s)\n\n%s", title, filepath.ToSlash(file), table), nil
 }
