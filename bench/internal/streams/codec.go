@@ -143,10 +143,10 @@ func (c *codecCase) measured(got harness.Sample, size int) harness.Sample {
 	if got == nil {
 		return nil
 	}
+	text, spent := float64(len(c.text)), got["cpu-ns/op"]
 	return harness.Sample{
-		"ns/op": got["ns/op"], "cpu-ns/op": got["cpu-ns/op"],
-		"MB/s":  float64(len(c.text)) / got["cpu-ns/op"] * 1e3,
-		"ratio": float64(len(c.text)) / float64(size),
+		"ns/op": got["ns/op"], "cpu-ns/op": spent, "cpu-s/GiB": spent / 1e9 / text * (1 << 30),
+		"MB/s": text / spent * 1e3, "ratio": text / float64(size),
 	}
 }
 
