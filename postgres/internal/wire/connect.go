@@ -24,7 +24,7 @@ var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 1
 // connection is closed. The error is a [*ConnectError], or the error of the context.
 func Connect(ctx context.Context, config *pgconn.Config, grace time.Duration) (*pgconn.PgConn, error) {
 	config = config.Copy()
-	config.DialFunc = dialPatiently(&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive})
+	config.DialFunc = (&net.Dialer{Timeout: config.ConnectTimeout, KeepAliveConfig: keepAlive}).DialContext
 	config.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
 		return &canceler{conn: conn, grace: grace}
 	}
