@@ -311,8 +311,27 @@ func (s *PostgresServer) setPassword() error {
 
 // copy makes the cluster a standby of a server.
 func (s *PostgresServer) copy(primary *PostgresServer) error {
+	if _, err := exec.LookPath(filepath.Join(s.programs, "pg_basebackup")); err != nil {
+		return s.copyStopped(primary)
+	}
 	return s.run("pg_basebackup", "-D", s.data(), "-h", primary.directory, "-p", strconv.Itoa(primary.port),
 		"-U", "postgres", "--checkpoint=fast", "--no-sync", "--write-recovery-conf")
+}
+
+// copyStopped is copy without a program for that, which servers that are packed for tests lack. The primary is started
+// again.
+func (s *PostgresServer) copyStopped(primary *PostgresServer) error {
+	if err := signal(primary.pid, syscall.SIGINT, 10*time.Second); err != nil {
+		return err
+	}
+	const standby = `cp -a "$1" "$2" && : >"$2/standby.signal" &&
+		echo "primary_conninfo = '$3'" >>"$2/postgresql.auto.conf"`
+	address := fmt.Sprintf("host=%s port=%d user=postgres", primary.directory, primary.port)
+	output, err := s.command("sh", "-c", standby, "sh", primary.data(), s.data(), address).CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, output)
+	}
+	return errors.Join(err, primary.start())
 }
 
 // configure appends settings, which override earlier ones in the same file.
