@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"runtime"
 	"slices"
 	"sync/atomic"
 
@@ -61,6 +62,10 @@ type Directory struct {
 
 	// MaskPrograms are those that the rules of masks name, for Compare. The caller ends them.
 	MaskPrograms *mask.Programs
+
+	// Readers is how many files are read at the same time, by several calls. They share the jobs, so that their memory
+	// is not multiplied. Zero means one.
+	Readers int
 
 	fs     fs.FS
 	config ReadConfig
@@ -335,7 +340,11 @@ func (d *Directory) useFile(src io.Reader, name string, want *expected, use func
 	if want != nil {
 		src = io.TeeReader(src, want.read)
 	}
-	text, err := d.config.NewReader(src, name)
+	config := d.config
+	if d.Readers > 1 {
+		config.Jobs = max(1, cmp.Or(config.Jobs, runtime.GOMAXPROCS(0))/d.Readers)
+	}
+	text, err := config.NewReader(src, name)
 	if err != nil {
 		return err
 	}

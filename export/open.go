@@ -33,7 +33,8 @@ type ReadConfig struct {
 	// Identities decrypt the files. If none opens a file, the error is an [*age.NoIdentityMatchError].
 	Identities []age.Identity
 
-	// Jobs is the number of chunks that are decrypted in parallel. Zero means GOMAXPROCS.
+	// Jobs is the number of chunks that are decrypted in parallel, and the most frames that are decompressed so. Zero
+	// means GOMAXPROCS.
 	Jobs int
 
 	// Packed disables decompression.
@@ -104,7 +105,7 @@ func (c ReadConfig) NewReader(src io.Reader, name string) (r *Reader, err error)
 	if c.Packed {
 		return r, nil
 	}
-	if r.packed, err = compress.NewReader(r.text); err != nil {
+	if r.packed, err = compress.NewParallelReader(r.text, c.Jobs); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	r.text = r.packed

@@ -61,6 +61,10 @@ func (p *Plan) Directory(
 	}
 	p.progress().expected.Store(expected)
 	workers := p.workers(dst, len(jobs))
+	from.Readers = workers
+	if slices.ContainsFunc(jobs, func(j tableJob) bool { return len(j.pieces) > 1 }) {
+		from.Readers = p.loaders()
+	}
 	tasks := p.gather(dst, tasksOf(planned), workers, func(i int) bool {
 		return planned[i].Together == nil && len(jobs[i].pieces) == 1 && jobs[i].text <= smallTable
 	})

@@ -42,7 +42,11 @@ type pieces interface {
 // NewReader returns the error of src if the first bytes cannot be read. If src returns neither bytes nor an error a
 // hundred times in a row, the error is [io.ErrNoProgress]. A caller that stops before io.EOF or an error must call
 // [Reader.Close].
-func NewReader(src io.Reader) (*Reader, error) {
+func NewReader(src io.Reader) (*Reader, error) { return NewParallelReader(src, 0) }
+
+// NewParallelReader is [NewReader] with at most so many workers. Zero means one for each core. Each takes about 3 MiB,
+// and so do two frames more.
+func NewParallelReader(src io.Reader, workers int) (*Reader, error) {
 	s := &source{Reader: strictio.Reader{R: src}}
 	buffered := inputs.Get().(*bufio.Reader)
 	buffered.Reset(s)
@@ -54,7 +58,7 @@ func NewReader(src io.Reader) (*Reader, error) {
 	codec := detect(head)
 	switch codec {
 	case Zstd:
-		return &Reader{codec: codec, pieces: newZstdPieces(s, buffered)}, nil
+		return &Reader{codec: codec, pieces: newZstdPieces(s, buffered, workers)}, nil
 	case Gzip:
 		return &Reader{codec: codec, pieces: newGzipPieces(s, buffered)}, nil
 	default:

@@ -60,8 +60,11 @@ type frameItem struct {
 	err   error
 }
 
-func newZstdPieces(s *source, buffered *bufio.Reader) *zstdPieces {
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+func newZstdPieces(s *source, buffered *bufio.Reader, workers int) *zstdPieces {
+	most := min(runtime.GOMAXPROCS(0), maxWorkers)
+	if workers <= 0 || workers > most {
+		workers = most
+	}
 	items := make([]*frameItem, 1)
 	if workers > 1 {
 		// One more for the text that was returned, and one to read into.
