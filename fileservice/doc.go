@@ -60,11 +60,12 @@
 // directory that a pull makes has the suffix .culvert.part until everything in it is durable.
 //
 // Blocks are written in any order. Those of a file of 64 MiB or more bypass the page cache (O_DIRECT) if the system and
-// the file system allow it, and their space is reserved 64 MiB at a time. After 8 MiB, or 200 ms, .part is synced, and
-// then the journal records the synced blocks and is synced itself. At most 32 MiB are written but not recorded; a kill
-// loses these and the blocks in transit. At the end .part is cut to its size, gets its permissions and time, is synced
-// and renamed, the directory is synced, and the journal is removed. A file that is complete before the first sync has
-// no journal. A receiver that resumes trusts a journal if it names the same version, its log is sound, and .part is as
+// the file system allow it, and their space is reserved 64 MiB at a time. While the disk is behind with these, others
+// go through the page cache, and leave it when they are synced. After 8 MiB, or 200 ms, .part is synced, and then the
+// journal records the synced blocks and is synced itself. At most 32 MiB are written but not recorded; a kill loses
+// these and the blocks in transit. At the end .part is cut to its size, gets its permissions and time, is synced and
+// renamed, the directory is synced, and the journal is removed. A file that is complete before the first sync has no
+// journal. A receiver that resumes trusts a journal if it names the same version, its log is sound, and .part is as
 // large as it says; otherwise both are started afresh. It reads the blocks that the journal names, and compares them
 // with their sums: a block that has other bytes by now, or cannot be read, is sent again. A client that goes on by
 // itself after a failure does not read again what it has written or read before.

@@ -65,6 +65,7 @@ func TestDirect(t *testing.T) {
 	if err := file.Sync(); err != nil {
 		t.Fatal(err)
 	}
+	file.Forget(0, 3*part)
 	if got, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || !bytes.Equal(got, content) {
 		t.Errorf("not what was written: %v", err)
 	}
@@ -104,6 +105,31 @@ func TestDirectReserves(t *testing.T) {
 		if !bytes.HasPrefix(got, part) || len(bytes.TrimRight(got, "\x00")) != len(part) {
 			t.Errorf("not what was written at %d", c.offset)
 		}
+	}
+}
+
+// TestDirectBehind leaves to the page cache what the disk has no time for.
+func TestDirectBehind(t *testing.T) {
+	block := make([]byte, 1<<20)
+	_, direct := openBoth(t, t.TempDir(), int64(len(block)))
+	if done, err := direct.Write(block, 0); err != nil {
+		t.Fatal(err)
+	} else if !done {
+		t.Skip("no direct writes here")
+	}
+	idle := direct.Busy()
+	for tries := 0; ; tries++ {
+		done, err := direct.Write(block, 0)
+		if err != nil || tries > 100 {
+			t.Fatalf("beside many others, %d are done, %v", tries, err)
+		}
+		if !done {
+			break
+		}
+	}
+	idle()
+	if done, err := direct.Write(block, 0); !done || err != nil {
+		t.Errorf("after many others, done: %v, %v", done, err)
 	}
 }
 

@@ -25,6 +25,9 @@ type File interface {
 	// Writeback asks the system to begin writing a part of the file to the disk. It makes nothing durable.
 	Writeback(offset, n int64) error
 
+	// Forget drops a part of the file that was synced from the system's page cache, if it can.
+	Forget(offset, n int64)
+
 	// Reserve allocates space for a file of that size and makes the file so large. It fails if the disk is full. On
 	// file systems that cannot reserve, it only sets the size.
 	Reserve(size int64) error
@@ -46,6 +49,8 @@ func (f file) Sync() error { return datasync(f.File) }
 func (f file) SyncAll() error { return f.File.Sync() }
 
 func (f file) Writeback(offset, n int64) error { return writeback(f.File, offset, n) }
+
+func (f file) Forget(offset, n int64) { forget(f.File, offset, n) }
 
 func (f file) Reserve(size int64) error {
 	err := allocate(f.File, 0, size)

@@ -87,8 +87,13 @@ func writeback(f descriptor, offset, n int64) error {
 func beginWriteback(f *os.File, offset, n int64) {
 	_ = writeback(f, offset, n)
 	if offset > n {
-		_ = retried(f, "fadvise", func(fd int) error { return unix.Fadvise(fd, 0, offset-n, unix.FADV_DONTNEED) })
+		forget(f, 0, offset-n)
 	}
+}
+
+// forget gives the memory of a part that is on the disk back to the system. It is a hint.
+func forget(f descriptor, offset, n int64) {
+	_ = retried(f, "fadvise", func(fd int) error { return unix.Fadvise(fd, offset, n, unix.FADV_DONTNEED) })
 }
 
 // writebackError waits for what the system is writing of a file, and returns the error of anything that it wrote since

@@ -24,6 +24,8 @@ func writeback(descriptor, int64, int64) error { return nil }
 
 func beginWriteback(*os.File, int64, int64) {}
 
+func forget(descriptor, int64, int64) {}
+
 func writebackError(f descriptor) error { return datasync(f) }
 
 // directFlag is 0: the system has no such flag.

@@ -1,6 +1,10 @@
 package receive
 
-import "time"
+import (
+	"time"
+
+	"culvert/fileservice"
+)
 
 // A commit begins when commitBytes are written or after commitInterval. Writes wait while maxUncommitted bytes are not
 // committed; a kill loses at most these.
@@ -40,6 +44,7 @@ func (r *File) Commit() error {
 		return err
 	}
 	if err = r.file.Sync(); err == nil {
+		r.forget(pending)
 		err = r.appendJournal(pending)
 	}
 	r.mu.Lock()
@@ -52,4 +57,16 @@ func (r *File) Commit() error {
 	}
 	r.caught.Broadcast()
 	return nil
+}
+
+// forget drops blocks of a large file that were synced from the page cache, if they are in it. Memory that was just
+// used is there for the next ones: to get more of it from its host, a virtual machine may take longer than to write it
+// to the disk.
+func (r *File) forget(blocks []int64) {
+	if r.direct == nil {
+		return
+	}
+	for _, block := range blocks {
+		r.file.Forget(block*fileservice.BlockSize, fileservice.BlockSize)
+	}
 }
