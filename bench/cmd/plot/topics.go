@@ -203,7 +203,8 @@ var (
 
 var transfers = []work{
 	pulled("1 GiB over loopback, verified and synced", samples("Pull", "path", "loopback", "files", "1"), scp, rsync,
-		variant{"cp-sync", "`cp` and `sync`, no network"}),
+		variant{"cp-sync", "`cp` and `sync`, no network"},
+		variant{"limit", "a copy that only reads, seals, sends, opens, writes"}),
 	pulled("10,000 files of 4 KiB, the same way", samples("Pull", "path", "loopback", "files", "10000"), rsync, scp),
 	pulled("256 MiB over a round trip of 24 ms", samples("Pull", "path", "24ms"), scp),
 	pulled("64 MiB over a round trip of 200 ms", samples("Pull", "path", "200ms"), scp),

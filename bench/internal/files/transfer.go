@@ -83,7 +83,7 @@ func PrepareTransfer(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	long, err := t.longPaths()
-	return append(benchmarks, long...), err
+	return slices.Concat(t.disk(large), benchmarks, long), err
 }
 
 // writeRandom makes a file of size bytes, the same each time.
@@ -277,7 +277,7 @@ func (t *transfers) loopback(large int64, files int) ([]harness.Benchmark, error
 	return []harness.Benchmark{{
 		Name:     "Pull/path=loopback/files=1",
 		Rotate:   true, // the memory that one has given back is new to the next, or is not
-		Variants: append(t.peers(file, "127.0.0.1", peer), copied(file), t.pull(file, server)),
+		Variants: append(append(t.peers(file, "127.0.0.1", peer), t.limit(file)...), copied(file), t.pull(file, server)),
 		Goals: slices.Concat(
 			harness.On(2, ratio("scp", 2), ratio("cp-sync", 0.6),
 				harness.Goal{Variant: "impl=culvert", Peer: "impl=scp", Unit: cost, Max: 0.6},
