@@ -154,6 +154,9 @@ func placeOf(where string, t *target) (line int64, column, value string) {
 		return line, "", ""
 	}
 	for _, c := range t.all {
+		if place == c.Name { // the binary form has no text of the value
+			return line, c.Name, ""
+		}
 		if rest, ok := strings.CutPrefix(place, c.Name+": "); ok {
 			return line, c.Name, strings.Trim(strings.TrimSuffix(rest, "\n"), `"`)
 		}

@@ -1,6 +1,7 @@
 package fill_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -95,6 +96,50 @@ CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	IF new.note = 'skip' THEN RETURN NULL; END IF;
 	RETURN new; END $$;
 CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()`
+
+// TestRefusedBinary names the row, the column and, where the server names it, the value of binary rows.
+func TestRefusedBinary(t *testing.T) {
+	db, _ := openNew(t, `CREATE DOMAIN positive AS integer CHECK (value > 0); CREATE TYPE mood AS ENUM ('sad');
+		CREATE TABLE t (id positive PRIMARY KEY, mood mood, data json, note text NOT NULL CHECK (note <> 'rude'))`)
+	for _, test := range []struct {
+		row   string
+		want  sink.RowError // Err is not compared
+		shown string        // in the error
+	}{
+		{"0,sad,{},a\n", sink.RowError{Code: "23514", Column: "id", Constraint: "positive_check"}, "positive"},
+		{"2,glad,{},a\n", sink.RowError{Code: "22P02", Column: "mood"}, "glad"},
+		{"2,sad,odd,a\n", sink.RowError{Code: "22P02", Column: "data"}, "odd"},
+		{"2,sad,{},\n", sink.RowError{Code: "23502", Column: "note"}, "sad"},
+		{"2,sad,{},rude\n", sink.RowError{Code: "23514", Constraint: "t_note_check"}, "rude"},
+		{"1,sad,{},a\n", sink.RowError{Code: "23505", Constraint: "t_pkey"}, "1"},
+		{"2,sad,{},\xff\n", sink.RowError{Code: "22021", Column: "note"}, "0xff"},
+	} {
+		for _, redact := range []bool{false, true} {
+			filled := beginTable(t, db, "t", sink.Filling{Redact: redact}).(sink.BinaryTable)
+			rows, ok := filled.AppendTextAsBinary(nil, []byte("1,sad,{},\"two\nlines\"\n"+test.row))
+			if !ok {
+				t.Fatalf("%q has no binary form", test.row)
+			}
+			err := filled.Loaders()[0].(sink.BinaryLoader).LoadBinary(bytes.NewReader(rows))
+			got, is := errors.AsType[*sink.RowError](err)
+			if !is || got.Row != 2 || got.Line != 0 || got.Code != test.want.Code || got.Column != test.want.Column ||
+				got.Constraint != test.want.Constraint {
+				t.Errorf("%q: %#v", test.row, err)
+			}
+			if shown := strings.Contains(fmt.Sprint(err), test.shown); !redact && !shown {
+				t.Errorf("%q: %v", test.row, err)
+			}
+			for _, secret := range []string{"glad", "odd", "rude", "0xff"} {
+				if redact && strings.Contains(fmt.Sprintf("%v %#v", err, got), secret) {
+					t.Errorf("%q: the error has a value: %v", test.row, err)
+				}
+			}
+			if err := filled.Discard(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
 
 func TestRefusedRows(t *testing.T) {
 	db, database := openNew(t, refusingSQL)
