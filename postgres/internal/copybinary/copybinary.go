@@ -19,8 +19,8 @@
 //	text, character varying, character, json, jsonb, and enum, whose values are texts of their own
 //	arrays of these                     {1,2,NULL} of one dimension
 //
-// Any other value, such as the date infinity, and any other type is left to CSV, so that there is one reader of the
-// unusual: the server.
+// Any other value, such as the date infinity or a text that is too long for its type, and any other type is left to CSV,
+// so that there is one reader of the unusual: the server.
 package copybinary
 
 import (
@@ -69,13 +69,16 @@ func New(types []string) *Encoder {
 func Knows(name string) bool { return columnOf(name) != nil }
 
 func columnOf(name string) column {
-	base, _ := typename.Cut(name)
+	base, modifiers := typename.Cut(name)
 	element, isArray := strings.CutSuffix(base, "[]")
 	if long := shortNames[element]; long != "" {
 		element = long
 	}
 	of := columnsByType[element]
-	if isArray && of != nil {
+	if of == nil {
+		return nil
+	}
+	if of = within(element, modifiers, of); isArray {
 		return array(of, elements[element])
 	}
 	return of

@@ -76,7 +76,7 @@ var shapes = []shape{
 			"1 year", "-1 years", "1 year 2 mons 3 days 04:05:06.789", "-1 year -2 mons +3 days -04:05:06.000001",
 			"00:00:00", "-00:00:01", "100:00:00", "3 days", "1 mon", "1 day 1 year", "P1Y", "1 week", "2147483647 years",
 			"178956970 years 7 mons", "178956970 years 8 mons", "@ 1 day", "1 day ago", "04:05", "", "1", "1 day 2 days",
-			"999999999:00:00", "2562047788:00:54.775807", "infinity", "1.5 days", "1 years 1 mons", "3 days 4:05:06",
+			"999999999:00:00", "2562047788:00:54.775807", "infinity", "1.5 days", "1 years 1 mons", "3 days 4:05:06", "+-1 day",
 		}},
 	{name: "uuid", values: "md5(i::text)::uuid", texts: []string{
 		"123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-12D3-A456-426614174000",
@@ -201,6 +201,28 @@ func TestLeft(t *testing.T) {
 	}
 	if copybinary.New(nil) != nil {
 		t.Error("rows without columns are not left to CSV")
+	}
+}
+
+// TestTooLong leaves values to CSV that their type cannot have, since the server shows only text that it refuses.
+func TestTooLong(t *testing.T) {
+	for _, test := range []struct{ name, fits, tooLong string }{
+		{"character varying(3)", "日本é", "abcd"},
+		{"character(2)", "é", "ab "},
+		{"character varying(1)[]", "{é,b}", "{a,bc}"},
+		{"numeric(5,2)", "-00999.999", "1000"},
+		{"numeric(5,2)", "NaN", "-1000.5"},
+		{"numeric(2)", "99", "100"},
+		{"numeric(2,-3)", "99999", "100000"},
+		{"numeric(2,3)", "0.01", "1"},
+	} {
+		e := copybinary.New([]string{test.name})
+		if _, ok := e.AppendText(nil, []byte(`"`+test.fits+"\"\n")); !ok {
+			t.Errorf("%s of %s is left to CSV", test.fits, test.name)
+		}
+		if _, ok := e.AppendText(nil, []byte(`"`+test.tooLong+"\"\n")); ok {
+			t.Errorf("%s of %s is not left to CSV", test.tooLong, test.name)
+		}
 	}
 }
 

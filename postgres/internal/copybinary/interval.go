@@ -35,6 +35,7 @@ func interval(dst []byte, kind source.Kind, value []byte) ([]byte, bool) {
 		var name []byte
 		name, rest, hasMore = bytes.Cut(behind, []byte{' '})
 		n, ok := parseInteger(bytes.TrimPrefix(word, []byte{'+'}))
+		ok = ok && !bytes.HasPrefix(word, []byte("+-"))
 		name = bytes.TrimSuffix(name, []byte{'s'})
 		for unit < len(units) && string(name) != units[unit].name {
 			unit++
