@@ -65,7 +65,7 @@ func TestLoadMemory(t *testing.T) {
 // loadCeiling is the bound in MiB.
 func loadCeiling(jobs int, parts, decoded bool) float64 {
 	const program = 48
-	readers, blocks, block := 1, 2*jobs+2, 1.5
+	readers, blocks, block := 1, 2*jobs+2, 3.0
 	if parts {
 		readers, blocks = jobs, 4*jobs
 	}

@@ -262,6 +262,26 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestLarger leaves rows to CSV that would become far larger.
+func TestLarger(t *testing.T) {
+	e := copybinary.New(manyTypes)
+	for _, test := range []struct {
+		row  string
+		want bool
+	}{{"1,a,2,,t,{},b\n", false}, {"1234567,water and stone,12.50,2026-01-31 10:00:00+00,t,{},b\n", true}} {
+		text := strings.Repeat(test.row, 1<<20/len(test.row))
+		before := []byte("before")
+		fromText, ok := e.AppendText(before, []byte(text))
+		if ok != test.want || len(fromText) > 2*len(text) || !ok && string(fromText) != "before" {
+			t.Errorf("rows of %q: %t, %d bytes of %d", test.row, ok, len(fromText), len(text))
+		}
+		fromRows, ok := e.AppendRows(before, batchOf(t, text[:5000*len(test.row)]))
+		if ok != test.want || !ok && string(fromRows) != "before" {
+			t.Errorf("a batch of rows of %q: %t", test.row, ok)
+		}
+	}
+}
+
 func batchOf(t *testing.T, text string) *source.Batch {
 	t.Helper()
 	fields := make([]format.Field, len(manyTypes))
