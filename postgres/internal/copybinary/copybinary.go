@@ -19,8 +19,8 @@
 //	text, character varying, character, json, jsonb, and enum, whose values are texts of their own
 //	arrays of these                     {1,2,NULL} of one dimension
 //
-// Any other value, such as the date infinity or a text that is too long for its type, and any other type is left to CSV,
-// so that there is one reader of the unusual: the server.
+// Any other value, such as the date infinity or a text that is too long for its type, and any other type is left to
+// CSV, so that there is one reader of the unusual: the server.
 package copybinary
 
 import (
@@ -128,8 +128,8 @@ const (
 // which costs the server as much as it saves.
 func most(text int) int { return 2*text + 64<<10 }
 
-// AppendRows appends the rows of a batch. It returns false, and what it was given, if they are to be left to CSV, as are
-// those that would become far larger.
+// AppendRows appends the rows of a batch. It returns false, and what it was given, if they are to be left to CSV, as
+// are those that would become far larger.
 func (e *Encoder) AppendRows(dst []byte, b *source.Batch) ([]byte, bool) {
 	before := len(dst)
 	end := before + most(b.TextSize())
@@ -164,8 +164,8 @@ func appendSized(dst []byte, appendValue column, kind source.Kind, value []byte)
 	return dst, ok
 }
 
-// AppendText appends the rows of a text of CSV without its header, as the server reads it. It returns false as AppendRows
-// does.
+// AppendText appends the rows of a text of CSV without its header, as the server reads it. It returns false as
+// AppendRows does.
 func (e *Encoder) AppendText(dst, rows []byte) ([]byte, bool) {
 	before := len(dst)
 	end := before + most(len(rows))
@@ -177,7 +177,7 @@ func (e *Encoder) AppendText(dst, rows []byte) ([]byte, bool) {
 		dst = e.beginRow(dst)
 		last := len(e.columns) - 1
 		for i, appendValue := range e.columns {
-			start, ended, ok := at, byte(','), true
+			start, ended := at, byte(',')
 			if i == last {
 				ended = '\n'
 			}
@@ -194,8 +194,11 @@ func (e *Encoder) AppendText(dst, rows []byte) ([]byte, bool) {
 			at++
 			if len(value) == 0 && rows[start] != '"' {
 				dst = append(dst, lengthNull...)
-			} else if dst, ok = appendSized(dst, appendValue, source.Text, value); !ok {
-				return dst[:before], false
+			} else {
+				var ok bool
+				if dst, ok = appendSized(dst, appendValue, source.Text, value); !ok {
+					return dst[:before], false
+				}
 			}
 			if at == len(rows) && i < last {
 				return dst[:before], false
