@@ -124,7 +124,8 @@ func TestForms(t *testing.T) {
 				_, err := plan.Text(t.Context(), asBinary{db}, strings.NewReader(file.String()), "t", f.of, "t")
 				if refused < rows {
 					at, is := errors.AsType[*sink.RowError](err)
-					if !is || at.Row != int64(refused+1) || f.of == (format.CSV{}) && at.Line != 0 && at.Line != int64(line) {
+					isWrongLine := is && f.of == (format.CSV{}) && at.Line != 0 && at.Line != int64(line)
+					if !is || at.Row != int64(refused+1) || isWrongLine {
 						t.Errorf("row %d at line %d is refused as %+v", refused+1, line, err)
 					}
 					return
@@ -177,8 +178,11 @@ func TestFormsInBlock(t *testing.T) {
 		var plan load.Plan
 		_, err := plan.Text(t.Context(), asBinary{db}, strings.NewReader(file.String()), "t", format.JSONL{}, "t")
 		at, is := errors.AsType[*sink.RowError](err)
-		if is != (refused < rows) || is && at.Row != int64(refused+1) || !is && (err != nil || len(db.sorted("t")) != rows) {
+		switch {
+		case is != (refused < rows), is && at.Row != int64(refused+1):
 			t.Errorf("row %d is refused as %v", refused+1, err)
+		case !is && (err != nil || len(db.sorted("t")) != rows):
+			t.Errorf("%d rows arrive, and the error %v", len(db.sorted("t")), err)
 		}
 	}
 }

@@ -136,8 +136,8 @@
 //
 // They are also [sink.BinaryTable]: the server needs a third less time for the binary form of COPY. Values of most
 // types have one here, if they are texts as servers print them: numbers, texts, booleans, dates, times, intervals,
-// UUIDs, addresses, JSON, binary data, enums, domains of these, and arrays of one dimension. What else there is, such as
-// the date infinity, stays text, and so do rows of numbers of a digit or two, which would become far larger, and all
+// UUIDs, addresses, JSON, binary data, enums, domains of these, and arrays of one dimension. What else there is, such
+// as the date infinity, stays text, and so do rows of numbers of a digit or two, which would become far larger, and all
 // rows of a table that has a column of another type.
 //
 // # Filling: one transaction

@@ -63,7 +63,8 @@ func brokenBinary(t *testing.T, f *Fixture, db sink.Sink, want []string) {
 	filled = table(t, db, "binary_t", sink.Filling{Existing: sink.Append}).(sink.BinaryTable)
 	rows, _ = filled.AppendBinary(nil, batch([]string{"8", "a"}))
 	loader := filled.Loaders()[0].(sink.BinaryLoader)
-	if err := loader.LoadBinary(io.MultiReader(bytes.NewReader(rows), iotest.ErrReader(errSource))); !errors.Is(err, errSource) {
+	failing := io.MultiReader(bytes.NewReader(rows), iotest.ErrReader(errSource))
+	if err := loader.LoadBinary(failing); !errors.Is(err, errSource) {
 		t.Errorf("a source that fails is the error %v", err)
 	}
 	if err := filled.Commit(); err == nil {

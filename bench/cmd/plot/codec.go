@@ -28,8 +28,10 @@ type point struct {
 
 // codecKinds are the panels, with the name of the table in the results.
 var codecKinds = [][2]string{
-	{"text", "text: titles and comments"}, {"numbers", "numbers: times and readings"},
-	{"uuids", "UUIDs: a key and two references"}, {"json", "JSON Lines: events"},
+	{"text", "text: titles and comments"},
+	{"numbers", "numbers: times and readings"},
+	{"uuids", "UUIDs: a key and two references"},
+	{"json", "JSON Lines: events"},
 	{"sparse", "sparse: 40 columns, 4 filled"},
 }
 
@@ -39,8 +41,12 @@ var codecImpls = [][4]string{
 	{"klauspost-fastest", "f", "klauspost, fastest", "klauspost"},
 	{"klauspost-default", "d", "default", "klauspost"},
 	{"klauspost-better", "b", "better", "klauspost"},
-	{"zstd1", "1", "`zstd -1`", "zstd"}, {"zstd2", "2", "`-2`", "zstd"}, {"zstd3", "3", "`-3`", "zstd"},
-	{"zstd4", "4", "`-4`", "zstd"}, {"zstd5", "5", "`-5`", "zstd"}, {"zstd6", "6", "`-6`", "zstd"},
+	{"zstd1", "1", "`zstd -1`", "zstd"},
+	{"zstd2", "2", "`-2`", "zstd"},
+	{"zstd3", "3", "`-3`", "zstd"},
+	{"zstd4", "4", "`-4`", "zstd"},
+	{"zstd5", "5", "`-5`", "zstd"},
+	{"zstd6", "6", "`-6`", "zstd"},
 	{"lz4", "lz4", "lz4", farFamily},
 }
 
@@ -51,7 +57,9 @@ const (
 )
 
 // familyColors are those of points, lines and names.
-var familyColors = map[string]string{oursFamily: oursColor, "klauspost": "#1971c2", "zstd": "#495057", farFamily: "#868e96"}
+var familyColors = map[string]string{
+	oursFamily: oursColor, "klauspost": "#1971c2", "zstd": "#495057", farFamily: "#868e96",
+}
 
 // readCodec collects the medians of a directory of results.
 func readCodec(dir string) (codec, error) {
@@ -128,8 +136,8 @@ func (c codec) svg() []byte {
 	out.text(margin, margin+12, "start", 22, true, textColor, codecTitle)
 	date, _, _ := strings.Cut(c.recording.facts["date"], "T")
 	host := strings.TrimSuffix(c.recording.facts["host"], "-"+c.recording.facts["cores"])
-	out.text(margin, margin+38, "start", 13, false, quietColor, fmt.Sprintf("ratio over speed of one core: up and right "+
-		"is better · frames of 1 MiB · %s, %s · medians of %s rounds", host, date, c.recording.rounds()))
+	out.text(margin, margin+38, "start", 13, false, quietColor, fmt.Sprintf("ratio over speed of one core: up and "+
+		"right is better · frames of 1 MiB · %s, %s · medians of %s rounds", host, date, c.recording.rounds()))
 	at := func(i int) (x, y float64) {
 		return float64(margin + i%2*(width-2*margin-panelWidth)), float64(margin + headingHeight + i/2*panelHeight)
 	}
@@ -146,8 +154,10 @@ func (c codec) svg() []byte {
 // key says what the colours mean.
 func (c *canvas) key(x, y float64) {
 	for _, line := range [][2]string{
-		{oursFamily, "Culvert's encoder"}, {"klauspost", "klauspost/compress: fastest, default, better"},
-		{"zstd", "zstd -1 to -6, of the C library"}, {farFamily, "lz4 -1, of the C library, in the corner"},
+		{oursFamily, "Culvert's encoder"},
+		{"klauspost", "klauspost/compress: fastest, default, better"},
+		{"zstd", "zstd -1 to -6, of the C library"},
+		{farFamily, "lz4 -1, of the C library, in the corner"},
 	} {
 		c.dot(x, y, line[0])
 		c.text(x+14, y, "start", 13, line[0] == oursFamily, familyColors[line[0]], line[1])

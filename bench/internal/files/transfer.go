@@ -275,9 +275,10 @@ func (t *transfers) loopback(large int64, files int) ([]harness.Benchmark, error
 	}
 	const cost = "cpu-s/GiB"
 	return []harness.Benchmark{{
-		Name:     "Pull/path=loopback/files=1",
-		Rotate:   true, // the memory that one has given back is new to the next, or is not
-		Variants: append(append(t.peers(file, "127.0.0.1", peer), t.limit(file)...), copied(file), t.pull(file, server)),
+		Name:   "Pull/path=loopback/files=1",
+		Rotate: true, // the memory that one has given back is new to the next, or is not
+		Variants: slices.Concat(t.peers(file, "127.0.0.1", peer), t.limit(file),
+			[]harness.Variant{copied(file), t.pull(file, server)}),
 		Goals: slices.Concat(
 			harness.On(2, ratio("scp", 2), ratio("cp-sync", 0.6),
 				harness.Goal{Variant: "impl=culvert", Peer: "impl=scp", Unit: cost, Max: 0.6},

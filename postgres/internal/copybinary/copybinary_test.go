@@ -61,23 +61,41 @@ var shapes = []shape{
 	{name: "numeric", texts: reals, values: "round(hashint8(i)::numeric * 10::numeric ^ (i % 40 - 20), (i % 25)::int)"},
 	{name: "numeric(12,2)", texts: []string{"1.50", "1.5", "1", "-0.00", "9999999999.99", "1.555", "10000000000"}},
 	{name: "boolean", texts: []string{"t", "f", "true", "false", "yes", "1", "TRUE", "", "x"}, values: "i % 3 = 0"},
-	{name: "date", texts: append([]string{"2024-02-29", "0001-01-01", "1582-10-15", "2026-01-31 00:00:00"}, moments...),
-		values: "date '0001-01-01' + (i * 3652 % 3652058)"},
-	{name: "time without time zone", values: "time '00:00' + i * interval '86.399 s' + i * interval '7 us'",
-		texts: []string{"10:00:00", "10:00:00.5", "23:59:59.999999", "24:00:00", "10:00", "10:00:00+02", "", "10:00:00.1234567"}},
-	{name: "timestamp without time zone", texts: moments,
-		values: "timestamp '0001-01-01' + i * interval '3652 days' + i * interval '7919.000007 s'"},
+	{
+		name:   "date",
+		texts:  append([]string{"2024-02-29", "0001-01-01", "1582-10-15", "2026-01-31 00:00:00"}, moments...),
+		values: "date '0001-01-01' + (i * 3652 % 3652058)",
+	},
+	{
+		name: "time without time zone", values: "time '00:00' + i * interval '86.399 s' + i * interval '7 us'",
+		texts: []string{
+			"10:00:00", "10:00:00.5", "23:59:59.999999", "24:00:00", "10:00", "10:00:00+02", "",
+			"10:00:00.1234567",
+		},
+	},
+	{
+		name: "timestamp without time zone", texts: moments,
+		values: "timestamp '0001-01-01' + i * interval '3652 days' + i * interval '7919.000007 s'",
+	},
 	{name: "timestamp(3) without time zone", texts: moments},
-	{name: "timestamp with time zone", texts: moments,
-		values: "timestamptz '0001-01-01 00:00+00' + i * interval '3652 days' + i * interval '7919.000007 s'"},
-	{name: "interval", values: "make_interval(years => i % 7 - 3, months => i % 5, days => i % 11 - 5, secs => i * 7.000001)" +
-		" - make_interval(hours => i % 50)",
+	{
+		name: "timestamp with time zone", texts: moments,
+		values: "timestamptz '0001-01-01 00:00+00' + i * interval '3652 days' + i * interval '7919.000007 s'",
+	},
+	{
+		name: "interval",
+		values: "make_interval(years => i % 7 - 3, months => i % 5, days => i % 11 - 5, secs => i * 7.000001)" +
+			" - make_interval(hours => i % 50)",
 		texts: []string{
 			"1 year", "-1 years", "1 year 2 mons 3 days 04:05:06.789", "-1 year -2 mons +3 days -04:05:06.000001",
-			"00:00:00", "-00:00:01", "100:00:00", "3 days", "1 mon", "1 day 1 year", "P1Y", "1 week", "2147483647 years",
-			"178956970 years 7 mons", "178956970 years 8 mons", "@ 1 day", "1 day ago", "04:05", "", "1", "1 day 2 days",
-			"999999999:00:00", "2562047788:00:54.775807", "infinity", "1.5 days", "1 years 1 mons", "3 days 4:05:06", "+-1 day",
-		}},
+			"00:00:00", "-00:00:01", "100:00:00", "3 days", "1 mon", "1 day 1 year", "P1Y", "1 week",
+			"2147483647 years",
+			"178956970 years 7 mons", "178956970 years 8 mons", "@ 1 day", "1 day ago", "04:05", "", "1",
+			"1 day 2 days",
+			"999999999:00:00", "2562047788:00:54.775807", "infinity", "1.5 days", "1 years 1 mons", "3 days 4:05:06",
+			"+-1 day",
+		},
+	},
 	{name: "uuid", values: "md5(i::text)::uuid", texts: []string{
 		"123e4567-e89b-12d3-a456-426614174000", "123E4567-E89B-12D3-A456-426614174000",
 		"{123e4567-e89b-12d3-a456-426614174000}", "123e4567e89b12d3a456426614174000", "",
@@ -90,15 +108,20 @@ var shapes = []shape{
 	{name: "cidr", values: "set_masklen(('10.0.0.0'::inet + i * 256)::cidr, 24)", texts: []string{
 		"192.0.2.0/24", "192.0.2.1/24", "192.0.2.1", "10.0.0.0/8", "2001:db8::/32", "10/8", "", "::/0",
 	}},
-	{name: "bytea", values: "decode(md5(i::text), 'hex')", texts: []string{`\x`, `\x00ff`, `\xFF`, `\x0`, "abc", `\001`, "", `\x 00`}},
+	{name: "bytea", values: "decode(md5(i::text), 'hex')", texts: []string{
+		`\x`, `\x00ff`, `\xFF`, `\x0`, "abc", `\001`, "", `\x 00`,
+	}},
 	{name: "text", texts: words, values: "repeat(md5(i::text), i % 5) || CASE WHEN i % 3 = 0 THEN '\"' END"},
 	{name: "character varying(5)", texts: append([]string{"abcde", "abcdef", "abcde "}, words...)},
 	{name: "character(3)", texts: append([]string{"abc", "abc ", "abcd"}, words...)},
 	{name: "json", texts: documents, values: "json_build_object('n', i, 's', md5(i::text))"},
 	{name: "jsonb", texts: documents, values: "jsonb_build_object('n', i, 's', md5(i::text), 'x', null)"},
-	{name: "mood", texts: []string{"sad", "very \"happy\"", "", "other"}, values: "(enum_range(NULL::mood))[i % 2 + 1]"},
+	{name: "mood", values: "(enum_range(NULL::mood))[i % 2 + 1]", texts: []string{
+		"sad", "very \"happy\"", "", "other",
+	}},
 	{name: "integer[]", values: "ARRAY[i, NULL, -i]", texts: []string{
-		"{}", "{1}", "{1,2,3}", "{1,NULL}", "{null}", "{{1,2},{3,4}}", "[0:1]={1,2}", "{1,}", "{,1}", "{1,2", "1", "", "{ 1 }",
+		"{}", "{1}", "{1,2,3}", "{1,NULL}", "{null}", "{{1,2},{3,4}}", "[0:1]={1,2}", "{1,}", "{,1}", "{1,2", "1", "",
+		"{ 1 }",
 		"{1}x", "{1},", "{\"1\"}", "{", "{}}", "{\"1\"x}",
 	}},
 	{name: "text[]", values: "ARRAY[md5(i::text), '', 'a,b', 'NULL', NULL, '\"', E'\\\\']", texts: []string{
@@ -175,7 +198,8 @@ func TestServer(t *testing.T) {
 			if taken == 0 || s.values != "" && taken < 60 {
 				t.Errorf("%d of %d values are taken", taken, len(texts))
 			}
-			differ := run(`SELECT a.v::text, b.v::text FROM (SELECT v, row_number() OVER (ORDER BY ctid) AS n FROM as_csv) AS a
+			differ := run(`SELECT a.v::text, b.v::text
+				FROM (SELECT v, row_number() OVER (ORDER BY ctid) AS n FROM as_csv) AS a
 				FULL JOIN (SELECT v, row_number() OVER (ORDER BY ctid) AS n FROM as_binary) AS b USING (n)
 				WHERE a.v::text IS DISTINCT FROM b.v::text`)
 			for _, row := range differ {
@@ -192,7 +216,8 @@ func binaryOf(rows []byte) io.Reader {
 // TestLeft lists types that are left to CSV.
 func TestLeft(t *testing.T) {
 	for _, name := range []string{
-		"point", "hstore", "money", "xml", "tsvector", "integer[][]", "mood[]", `"text"`, "public.text", `"char"`, "name",
+		"point", "hstore", "money", "xml", "tsvector", "integer[][]", "mood[]", `"text"`, "public.text", `"char"`,
+		"name",
 		"interval day to second", "time with time zone", "", "(enum)[]", "point[]", "bit(3)", "regclass",
 	} {
 		if copybinary.New([]string{name}) != nil || copybinary.Knows(name) {
@@ -243,7 +268,8 @@ func TestRows(t *testing.T) {
 		t.Errorf("of the text %q, of the rows %q", fromText, fromRows)
 	}
 	for _, text := range []string{
-		"1\n", "1,a,1,2026-01-31 10:00:00+00,t,1,x,y\n", text + "4,a,x,,,,\n", "1,\"a", "1,\"a\"b,,,,,\n", "1,a\"b,,,,,\n",
+		"1\n", "1,a,1,2026-01-31 10:00:00+00,t,1,x,y\n", text + "4,a,x,,,,\n", "1,\"a", "1,\"a\"b,,,,,\n",
+		"1,a\"b,,,,,\n",
 		"1,a,,,,,x\r\n", "1,a\rb,,,,,\n", "1,a,,,,,x", "\n", "1,,,,,,\n,", "1,,,,,,\n1",
 	} {
 		if got, ok := e.AppendText([]byte("before"), []byte(text)); ok || string(got) != "before" {
@@ -254,7 +280,8 @@ func TestRows(t *testing.T) {
 	one.Reset(1)
 	one.Append(source.Bytes, []byte{0, 1})
 	one.EndRow()
-	if got, ok := copybinary.New([]string{"bytea"}).AppendRows(nil, one); !ok || !bytes.HasSuffix(got, []byte{2, 0, 1}) {
+	got, ok := copybinary.New([]string{"bytea"}).AppendRows(nil, one)
+	if !ok || !bytes.HasSuffix(got, []byte{2, 0, 1}) {
 		t.Errorf("binary data becomes %q", got)
 	}
 	if got, ok := copybinary.New([]string{"text"}).AppendRows([]byte("before"), one); ok || string(got) != "before" {

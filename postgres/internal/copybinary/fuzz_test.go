@@ -51,11 +51,13 @@ func FuzzValues(f *testing.F) {
 	})
 }
 
-var benchmarkLine = []byte("1234567,7919,\"river stone, letter \"\"garden\"\" c4ca4238a0b923820dcc509a6f75849b\",1047.29," +
-	"2020-01-16 01:01:49.001+00,f,\"{\"\"n\"\": 1, \"\"tag\"\": \"\"stone\"\"}\",copper signal\n")
+var benchmarkLine = []byte("1234567,7919,\"river stone, letter \"\"garden\"\" c4ca4238a0b923820dcc509a6f75849b\"," +
+	"1047.29,2020-01-16 01:01:49.001+00,f,\"{\"\"n\"\": 1, \"\"tag\"\": \"\"stone\"\"}\",copper signal\n")
 
 func BenchmarkAppendText(b *testing.B) {
-	e := copybinary.New([]string{"bigint", "integer", "text", "numeric(12,2)", "timestamptz", "boolean", "jsonb", "text"})
+	e := copybinary.New([]string{
+		"bigint", "integer", "text", "numeric(12,2)", "timestamptz", "boolean", "jsonb", "text",
+	})
 	text := bytes.Repeat(benchmarkLine, 1000)
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()

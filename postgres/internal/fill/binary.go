@@ -17,7 +17,8 @@ SELECT name, (
 		SELECT pg_catalog.to_regtype(name)::oid, -1, 0
 		UNION ALL SELECT t.typbasetype, t.typtypmod, depth + 1
 		FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type WHERE t.typtype = 'd')
-	SELECT CASE t.typtype WHEN 'e' THEN '` + copybinary.Enum + `' ELSE pg_catalog.format_type(base.type, base.modifier) END
+	SELECT CASE t.typtype WHEN 'e' THEN '` + copybinary.Enum + `'
+		ELSE pg_catalog.format_type(base.type, base.modifier) END
 	FROM base JOIN pg_catalog.pg_type t ON t.oid = base.type ORDER BY depth DESC LIMIT 1) AS base
 FROM unnest($1::text[]) AS wanted(name) WHERE pg_catalog.to_regtype(name) IS NOT NULL`
 
