@@ -230,7 +230,6 @@ func (p *preparer) passText(b *block) {
 	one := stretch{rows: b.rows, lines: b.lines, wide: findWide(b.text, b.rows, b.lines)}
 	b.out = b.text
 	if p.binary != nil && !b.large {
-		b.output = slices.Grow(b.output, len(b.text)+len(b.text)/8) // about what it takes
 		if b.output, one.binary = p.binary.AppendTextAsBinary(b.output, b.text); one.binary {
 			b.out = b.output
 		}

@@ -26,6 +26,7 @@ package copybinary
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 
 	"culvert/internal/typename"
@@ -169,7 +170,8 @@ func appendSized(dst []byte, appendValue column, kind source.Kind, value []byte)
 func (e *Encoder) AppendText(dst, rows []byte) ([]byte, bool) {
 	before := len(dst)
 	end := before + most(len(rows))
-	var room []byte // for values without their doubled quotes
+	dst = slices.Grow(dst, len(rows)+len(rows)/8) // about what they take
+	var room []byte                               // for values without their doubled quotes
 	for at := 0; at < len(rows); {
 		if len(dst) > end {
 			return dst[:before], false

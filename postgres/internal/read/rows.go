@@ -288,8 +288,8 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 
 // HasBinary is false for text that may have no encoding.
 func (r csvRows) HasBinary() bool {
-	has := func(c source.Column) bool { return copybinary.Keeps(c.Type) }
-	return len(r.columns) > 0 && !slices.ContainsFunc(r.columns, func(c source.Column) bool { return !has(c) }) &&
+	other := func(c source.Column) bool { return !copybinary.Keeps(c.Type) }
+	return len(r.columns) > 0 && !slices.ContainsFunc(r.columns, other) &&
 		r.session.conn.ParameterStatus("server_encoding") != "SQL_ASCII"
 }
 
