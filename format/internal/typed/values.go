@@ -2,7 +2,6 @@ package typed
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"math"
 	"math/bits"
@@ -71,23 +70,23 @@ func (c *Column) appendParsed(dst, text []byte) ([]byte, bool) {
 	case source.DecimalClass:
 		return c.appendDecimal(dst, text)
 	case source.DateClass:
-		days, rest, ok := parseDay(text)
+		days, rest, ok := canonical.ParseDay(text)
 		return c.AppendInt(dst, days), ok && len(rest) == 0
 	case source.TimeClass:
-		v, rest, ok := parseClock(text)
+		v, rest, ok := canonical.ParseClock(text)
 		return c.AppendInt(dst, v), ok && len(rest) == 0
 	case source.TimestampClass:
-		v, rest, ok := parseMoment(text)
+		v, rest, ok := canonical.ParseMoment(text)
 		return c.AppendInt(dst, v), ok && len(rest) == 0
 	case source.InstantClass:
-		v, rest, ok := parseMoment(text)
-		east, is := parseZone(rest)
+		v, rest, ok := canonical.ParseMoment(text)
+		east, is := canonical.ParseZone(rest)
 		if v -= east; v < firstMoment || v > lastMoment {
 			is = false
 		}
 		return c.AppendInt(dst, v), ok && is
 	case source.UUIDClass:
-		return appendUUID(dst, text)
+		return canonical.AppendUUID(dst, text)
 	default:
 		panic("typed: no value of " + c.Logical.String())
 	}
@@ -276,20 +275,4 @@ func (c *Column) appendWords(dst []byte, n words) []byte {
 		return append(dst, big[len(big)-c.Size:]...)
 	}
 	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(dst, n[0]), n[1])
-}
-
-// appendUUID appends 32 hexadecimal digits with hyphens at the usual places.
-func appendUUID(dst, text []byte) ([]byte, bool) {
-	const size = 36
-	if len(text) != size || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return dst, false
-	}
-	begin := len(dst)
-	for _, digits := range [][]byte{text[:8], text[9:13], text[14:18], text[19:23], text[24:]} {
-		var err error
-		if dst, err = hex.AppendDecode(dst, digits); err != nil {
-			return dst[:begin], false
-		}
-	}
-	return dst, true
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"culvert/internal/canonical"
 	"culvert/source"
 )
 
@@ -74,8 +75,8 @@ func parseDuration(word []byte) (clock int64, ok bool) {
 		return 0, false
 	}
 	minutes := append([]byte("00:"), rest...)
-	clock, rest, ok = parseClock(minutes)
-	clock += n * 60 * 60 * microseconds
+	clock, rest, ok = canonical.ParseClock(minutes)
+	clock += n * hour
 	if signed && word[0] == '-' {
 		clock = -clock
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"culvert/internal/canonical"
 	"culvert/source"
 )
 
@@ -132,18 +133,8 @@ func parseFloat(value []byte, bits int) (number float64, ok bool) {
 }
 
 func uuid(dst []byte, kind source.Kind, value []byte) ([]byte, bool) {
-	const length = len("123e4567-e89b-12d3-a456-426614174000")
-	if len(value) != length || kind == source.Bytes {
+	if kind == source.Bytes {
 		return dst, false
 	}
-	for i, group := range [...][2]int{{0, 8}, {9, 13}, {14, 18}, {19, 23}, {24, 36}} {
-		if i > 0 && value[group[0]-1] != '-' {
-			return dst, false
-		}
-		var err error
-		if dst, err = hex.AppendDecode(dst, value[group[0]:group[1]]); err != nil {
-			return dst, false
-		}
-	}
-	return dst, true
+	return canonical.AppendUUID(dst, value)
 }
