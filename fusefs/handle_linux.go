@@ -29,6 +29,7 @@ type handle struct {
 	moved   atomic.Pointer[handle] // reads for it after writes here made another version
 
 	writes   bool // it is open for writing
+	closed   bool // a program has closed a descriptor of it; guarded by node.mu if writes is set
 	pageless bool
 
 	fresh atomic.Bool // the kernel may not have dropped its pages at this open yet

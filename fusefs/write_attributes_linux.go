@@ -99,7 +99,8 @@ func (n *node) change(d *deadline, in *fuse.SetAttrIn, byHandle bool) syscall.Er
 	// An open with O_TRUNC arrives as an open, and then a truncation to 0 by name. The kernel could send both in one
 	// request, but then considers the file empty only after the answer, and appends meanwhile at its previous end.
 	size, _ := in.GetSize()
-	if n.snapshot().writers > 0 && (byHandle || !fresh || size == 0) {
+	now := n.snapshot()
+	if now.writers > 0 && (byHandle || !fresh) || now.unclosed > 0 && size == 0 {
 		return errno
 	}
 	// No close will follow that publishes this change.
@@ -161,13 +162,14 @@ func timesOf(in *fuse.SetAttrIn) (atime, mtime time.Time, hasTimes bool) {
 }
 
 // resize changes the size. An open with O_TRUNC arrives as a truncation to 0 by name while the file is open for
-// writing. It begins new content; others see the old content until that is complete.
+// writing. It begins new content; others see the old content until that is complete. A handle that was closed may still
+// be there, because the kernel releases it later: it is no such open.
 func (n *node) resize(d *deadline, size uint64, byHandle bool) syscall.Errno {
 	if int64(size) < 0 {
 		return syscall.EFBIG
 	}
 	now := n.snapshot()
-	replace := size == 0 && !byHandle && now.draft == nil && now.writers > 0
+	replace := size == 0 && !byHandle && now.draft == nil && now.unclosed > 0
 	begun, errno := n.begin(d, replace)
 	if errno != 0 || replace {
 		return errno

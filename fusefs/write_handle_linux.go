@@ -81,7 +81,14 @@ func (h *handle) Flush(ctx context.Context) syscall.Errno {
 	if !h.writes {
 		return 0
 	}
-	return h.node.inTurn(context.WithoutCancel(ctx), h.node.publish)
+	n := h.node
+	n.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		n.writing.unclosed--
+	}
+	n.mu.Unlock()
+	return n.inTurn(context.WithoutCancel(ctx), n.publish)
 }
 
 // endWriting publishes what was written through a mapping since the last Flush.

@@ -136,6 +136,25 @@ func TestTruncateByPath(t *testing.T) {
 	w.wantThere("fresh", "")
 }
 
+// TestTruncateAfterClose empties a file by path after a program has closed it for which the kernel keeps a handle: here
+// because of another descriptor, otherwise because it releases handles late.
+func TestTruncateAfterClose(t *testing.T) {
+	w := newWritable(t, mountConfig{})
+	w.put("file", "0123456789")
+	writer := w.open("file", os.O_RDWR)
+	kept, err := unix.Dup(int(writer.Fd()))
+	w.must(err)
+	another := os.NewFile(uintptr(kept), "another")
+	w.write(writer, "abc")
+	w.must(writer.Close())
+	w.wantThere("file", "abc3456789")
+	w.must(os.Truncate(w.path("file"), 0))
+	w.wantThere("file", "")
+	w.write(another, "def")
+	w.must(another.Close())
+	w.wantThere("file", "\x00\x00\x00def")
+}
+
 // TestTruncateBesideWriter truncates a file by path that other programs have open and have not written to.
 func TestTruncateBesideWriter(t *testing.T) {
 	w := newWritable(t, mountConfig{})

@@ -23,6 +23,7 @@ type writing struct {
 	covers    bool // another file has that name on the other side
 	replace   bool // publishing may replace a file; false if the name must be new
 	writers   int  // handles that are open for writing
+	unclosed  int  // those of them that no program has closed a descriptor of
 	pageless  int  // pageless ones of them
 	changing  bool // a request without a handle has the turn
 	removed   bool // the file has no name any more
@@ -48,6 +49,9 @@ func (w *writing) current() *draft {
 // count adds a handle with 1, and removes it with -1. It is called with the mutex of the node held.
 func (w *writing) count(h *handle, change int) {
 	w.writers += change
+	if !h.closed {
+		w.unclosed += change
+	}
 	if h.pageless {
 		w.pageless += change
 	}
