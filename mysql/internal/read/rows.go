@@ -32,6 +32,7 @@ type rows struct {
 	exact   int64  // their number, if it is known before they are read; otherwise 0
 	sql     string // the statement
 	own     bool   // it is of this package, so it ends no transaction; the server checks it when it is run
+	asText  bool   // it is not prepared: see isText
 	query   string // the statement of a query, whose doubtful texts are checked at its end
 
 	statement driver.Stmt
@@ -76,7 +77,7 @@ func (r *rows) fail(err error) error {
 
 // execute runs the statement. The result describes the columns, unless they are already known.
 func (r *rows) execute() (err error) {
-	if r.own {
+	if r.own && !r.asText {
 		if err := r.prepare(); err != nil {
 			return err
 		}
@@ -84,10 +85,14 @@ func (r *rows) execute() (err error) {
 	if r.running == nil {
 		r.running, r.cancel = grace.Context(r.ctx, patience)
 	}
-	err = wire.Guarded(func() error {
-		r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.running, nil)
-		return err
-	})
+	if r.asText {
+		r.result, err = r.session.Text(r.running, r.sql)
+	} else {
+		err = wire.Guarded(func() error {
+			r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.running, nil)
+			return err
+		})
+	}
 	if err != nil {
 		return r.fail(err)
 	}

@@ -76,7 +76,9 @@ func (db *DB) read(ctx context.Context, t table, columns []sqlsource.Column, inR
 		sql += " AND (" + inRange + ")"
 	}
 	// The server has allowed to read a known table, and a statement without a condition is none of others.
-	r.sql, r.own = sql, t.Where == "" && db.session.known(t.Table) != nil
+	known := db.session.known(t.Table)
+	r.sql, r.own = sql, t.Where == "" && known != nil
+	r.asText = r.own && known.isText(columns)
 	if !r.own {
 		if err := r.prepare(); err != nil {
 			return nil, err
@@ -85,6 +87,17 @@ func (db *DB) read(ctx context.Context, t table, columns []sqlsource.Column, inR
 	r.describe(columns)
 	db.open = r
 	return r, nil
+}
+
+// fewRows is up to how many rows a statement takes longer to prepare than the numbers of its rows to read as text.
+const fewRows = 1000
+
+// isText reports whether these columns are best read in the text protocol: then a table takes one round trip in place
+// of two, and the server opens it once. Text does not have all digits of a FLOAT.
+func (f *facts) isText(columns []sqlsource.Column) bool {
+	return f.rows <= fewRows && !slices.ContainsFunc(columns, func(c sqlsource.Column) bool {
+		return c.Logical.Class == source.FloatClass
+	})
 }
 
 // choose returns the columns of a selection.

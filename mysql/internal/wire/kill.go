@@ -16,14 +16,20 @@ const Grace = 5 * time.Second
 // whichServer identifies a server, even among servers with the same data.
 const whichServer = "CONCAT_WS(' ', @@hostname, @@port, @@server_id, @@datadir, @@pid_file)"
 
-// Interrupt ends the statement that returns rows on the server, and drops the rows that are still on the way. An error
-// means that it has not done so within [Grace]; then the connection is only good for [Conn.Kill].
+// Interrupt ends the statement that returns rows on the server, and drops the rows that are still on the way. The
+// statement is nil if it was not prepared. An error means that the server has not ended it within [Grace]; then the
+// connection is only good for [Conn.Kill].
 func (c *Conn) Interrupt(statement driver.Stmt, found driver.Rows) error {
 	for _, step := range []func() error{
 		func() error { return c.SetDeadline(time.Now().Add(Grace)) },
 		func() error { return c.sendKill("QUERY") },
 		func() error { return IgnoreRefusal(Guarded(found.Close)) },
-		func() error { return Guarded(statement.Close) },
+		func() error {
+			if statement == nil {
+				return nil
+			}
+			return Guarded(statement.Close)
+		},
 		// If the statement had already ended, the KILL hits the next one, which must be this one.
 		func() error { return IgnoreRefusal(c.Exec(context.Background(), "DO 0")) },
 		func() error { return c.SetDeadline(time.Time{}) },

@@ -64,6 +64,15 @@ func (c *Conn) prepared(
 	return statement, found, nil
 }
 
+// Text runs a statement in the text protocol, in one round trip. It prints fewer digits of a FLOAT than that has.
+func (c *Conn) Text(ctx context.Context, sql string) (found driver.Rows, err error) {
+	err = Guarded(func() error {
+		found, err = c.conn.QueryContext(ctx, sql, nil)
+		return err
+	})
+	return found, err
+}
+
 func named(parameters []string) []driver.NamedValue {
 	values := make([]driver.NamedValue, len(parameters))
 	for i, parameter := range parameters {
@@ -113,10 +122,7 @@ func (c *Conn) Query(
 	var found driver.Rows
 	sql, parameters = inText(sql, parameters)
 	if len(parameters) == 0 {
-		err = Guarded(func() error {
-			found, err = c.conn.QueryContext(ctx, sql, nil) // in one round trip
-			return err
-		})
+		found, err = c.Text(ctx, sql)
 	} else {
 		var statement driver.Stmt
 		if statement, found, err = c.prepared(ctx, sql, parameters...); err == nil {
