@@ -31,6 +31,14 @@ func testTriggersOff(t *testing.T, f *Fixture) {
 			t.Fatal(err)
 		}
 		expect(t, f.read(t, "triggers_t"), "12\n", "13\n")
+		for _, existing := range []sink.Existing{sink.Refuse, sink.Append} { // which remove no rows
+			f.Exec(t, "DELETE FROM "+f.Quote("triggers_t"))
+			off.Existing = existing
+			if err := fillGroup(t, db, members(off, "triggers_t"), rows); err != nil {
+				t.Fatal(err)
+			}
+			expect(t, f.read(t, "triggers_t"), "12\n", "13\n")
+		}
 	}
 	f.Exec(t, "DELETE FROM "+f.Quote("triggers_t"))
 	f.Exec(t, "INSERT INTO "+f.Quote("triggers_t")+" VALUES (12), (13)")

@@ -215,6 +215,9 @@ func (g *group) begin() error {
 	if err := g.agree(); err != nil {
 		return err
 	}
+	if err := g.switchOff(); err != nil {
+		return err
+	}
 	if g.plans[0].truncates() {
 		if err := g.truncate(); err != nil {
 			return err
@@ -223,13 +226,9 @@ func (g *group) begin() error {
 	return g.runAll(g.keys.deferSQL())
 }
 
-// truncate removes the rows of all tables, and what the ledger has of them. To truncate a table that has none takes as
-// long as to make it.
-func (g *group) truncate() error {
+// switchOff disables the triggers of the tables that are there, if they are to be off.
+func (g *group) switchOff() error {
 	s := g.db.session
-	for _, p := range g.plans {
-		p.clear = !s.facts.knowsEmpty(p.target)
-	}
 	for _, p := range g.existing() {
 		if err := s.findTriggers(g.ctx, p); err != nil {
 			return err
@@ -237,6 +236,16 @@ func (g *group) truncate() error {
 		if err := s.switchTriggers(g.ctx, p.target, p.disable); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// truncate removes the rows of all tables, and what the ledger has of them. To truncate a table that has none takes as
+// long as to make it.
+func (g *group) truncate() error {
+	s := g.db.session
+	for _, p := range g.plans {
+		p.clear = !s.facts.knowsEmpty(p.target)
 	}
 	if sql := g.truncateSQL(); sql != "" {
 		if err := s.exec(g.ctx, sql); err != nil {

@@ -50,6 +50,39 @@ CREATE TABLE whole (a int) PARTITION BY LIST (a); CREATE TABLE part PARTITION OF
 	}
 }
 
+// TestTriggersOffPartitions fills a table whose partitions have triggers, each of its own kind, without any of them.
+// Afterwards they are as they were.
+func TestTriggersOffPartitions(t *testing.T) {
+	db, database := openNew(t, `
+CREATE TABLE whole (a int) PARTITION BY LIST (a);
+CREATE TABLE part PARTITION OF whole DEFAULT; CREATE TABLE "Other part" PARTITION OF whole FOR VALUES IN (7);
+CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'fired'; END $$;
+CREATE TRIGGER of_all AFTER INSERT ON whole FOR EACH ROW EXECUTE FUNCTION no();
+CREATE TRIGGER of_one BEFORE INSERT ON part FOR EACH ROW EXECUTE FUNCTION no();
+CREATE TRIGGER "of always" BEFORE INSERT ON "Other part" FOR EACH ROW EXECUTE FUNCTION no();
+ALTER TABLE "Other part" ENABLE ALWAYS TRIGGER "of always", DISABLE TRIGGER of_all`)
+	const states = `(SELECT string_agg(concat_ws(' ', tgrelid::regclass, tgname, tgenabled), ', '
+		ORDER BY tgrelid::regclass::text, tgname) FROM pg_trigger)`
+	was := database.Query(t, "SELECT "+states)[0][0]
+	for _, existing := range []sink.Existing{sink.Refuse, sink.Append, sink.Truncate} {
+		table := beginTable(t, db, "whole", sink.Filling{Existing: existing, TriggersOff: true})
+		err := loadText(table.Loaders()[0], "1\n7\n")
+		if err == nil {
+			_, err = table.Loaders()[0].Close()
+		}
+		if err == nil {
+			err = table.Commit()
+		}
+		if err != nil {
+			t.Fatal(existing, err)
+		}
+	}
+	expectCount(t, database, "whole", "2")
+	if is := database.Query(t, "SELECT "+states)[0][0]; is != was {
+		t.Errorf("the triggers are %s, and were %s", is, was)
+	}
+}
+
 // TestPlanHeirs plans a table with heirs whose rows the user cannot look for: one with row security, and temporary ones
 // of another session, which nobody else reads with their parent.
 func TestPlanHeirs(t *testing.T) {

@@ -6,12 +6,16 @@ import (
 	"culvert/sink"
 )
 
-// triggersSQL returns the statements that disable the triggers of the table $1 that would fire, and those that enable
-// them as they were. Those of foreign keys are no triggers of users.
+// triggersSQL returns the statements that disable the triggers of the table $1 and of its partitions that would fire,
+// and those that enable them as they were. Those of foreign keys are no triggers of users.
 const triggersSQL = `
-SELECT format('ALTER TABLE %s DISABLE TRIGGER %I', $2::text, tgname),
-	format('ALTER TABLE %s ENABLE %sTRIGGER %I', $2::text, CASE tgenabled WHEN 'A' THEN 'ALWAYS ' ELSE '' END, tgname)
-FROM pg_trigger WHERE tgrelid = $1::oid AND NOT tgisinternal AND tgenabled IN ('O', 'A') ORDER BY tgname`
+SELECT format('ALTER TABLE ONLY %s DISABLE TRIGGER %I', t.sql, g.tgname),
+	format('ALTER TABLE ONLY %s ENABLE %sTRIGGER %I', t.sql, CASE g.tgenabled WHEN 'A' THEN 'ALWAYS ' ELSE '' END,
+		g.tgname)
+FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+CROSS JOIN LATERAL (SELECT format('%I.%I', n.nspname, c.relname)) AS t(sql)
+WHERE (g.tgrelid = $1::oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree($1::oid)))
+	AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A') ORDER BY g.tgrelid <> $1::oid, t.sql, g.tgname`
 
 // findTriggers finds the triggers of a table that is there, if they are to be off.
 func (s *session) findTriggers(ctx context.Context, p *plan) error {
@@ -19,7 +23,7 @@ func (s *session) findTriggers(ctx context.Context, p *plan) error {
 	if !p.TriggersOff || p.Create != nil || p.swap != nil {
 		return nil // a new table has none
 	}
-	found, err := s.query(ctx, 2, triggersSQL, p.target.oid, p.target.sql)
+	found, err := s.query(ctx, 2, triggersSQL, p.target.oid)
 	for _, row := range found {
 		p.disable, p.enable = append(p.disable, string(row[0])), append(p.enable, string(row[1]))
 	}
