@@ -75,6 +75,22 @@ func TestPaddingOfFiles(t *testing.T) {
 	}
 }
 
+// TestPaddingOfArrays refuses spaces in an array, where they mean something, for one whose texts are padded.
+func TestPaddingOfArrays(t *testing.T) {
+	database, dst := newPostgres(t, `CREATE TABLE c (a char(5)[]); CREATE TABLE v (a varchar(5)[]);
+		CREATE TABLE into_c (a char(8)[]); CREATE TABLE into_v (a char(8)[]);
+		INSERT INTO c VALUES ('{a,"b ",NULL}'); INSERT INTO v VALUES ('{a}'), ('{a,"b "}')`)
+	src := openPostgres(t, database)
+	plan := load.Plan{ReadBack: true}
+	if _, err := plan.Copy(t.Context(), dst, src, "c", "into_c"); err != nil {
+		t.Error(err)
+	}
+	_, err := plan.Copy(t.Context(), dst, src, "v", "into_v")
+	if refused, is := errors.AsType[*sink.RowError](err); !is || refused.Row != 2 || refused.Column != "a" {
+		t.Errorf("a space that would be lost: %v", err)
+	}
+}
+
 // try runs statements in a database.
 func try(t *testing.T, s side, statements ...string) {
 	t.Helper()

@@ -2,6 +2,7 @@ package load
 
 import (
 	"slices"
+	"strings"
 
 	"culvert/format"
 	"culvert/internal/canonical"
@@ -83,17 +84,18 @@ func (j *job) pad(columns []source.Column) {
 	types := slices.Clone(j.columns.types)
 	for i, c := range columns {
 		base, modifiers := typename.Cut(c.Type)
+		base, isList := strings.CutSuffix(base, "[]")
 		if len(modifiers) != 1 || !slices.Contains([]string{"character", "char", "bpchar"}, base) {
 			continue
 		}
 		length, from := modifiers[0], &types[i].Logical
 		switch {
-		case from.List || from.Class == source.CharClass && from.Length == length:
+		case from.List != isList || from.Class == source.CharClass && from.Length == length:
 			continue
 		case from.Class == source.CharClass:
 			length = max(length, from.Length)
 		}
-		*from = source.Type{Class: source.CharClass, Length: length}
+		*from = source.Type{Class: source.CharClass, Length: length, List: isList}
 		j.padded = append(j.padded, j.columns.names[i])
 		j.across = true
 	}

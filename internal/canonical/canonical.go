@@ -18,6 +18,7 @@
 //	uuid             in lower case, with hyphens
 //	json             as jsonb: keys by their length, then by their bytes, each once and with its last value; a space
 //	                 after each colon and comma; no escapes but those that must be; numbers as decimals without bounds
+//	list(T)          the values as T, as PostgreSQL prints arrays; of json and decimal, the text as it is
 //
 // Values of all other types, such as string, are their text as it is. So is a text that does not read as its type:
 // it is equal only to itself. Of a float32 that another system keeps in 64 bits, two numbers are the same value: the
@@ -113,8 +114,8 @@ func (t *Types) AreText() bool { return len(t.checked) == 0 }
 // mayDiffer reports whether some text that a database prints for a column may differ from the canonical one.
 func mayDiffer(c source.Column, printed source.Dialect) bool {
 	l := c.Logical
-	if l.List {
-		return false
+	if l.List && printed != "" || isListAsPrinted(l) {
+		return false // the values of other lists that PostgreSQL prints are canonical
 	}
 	switch l.Class {
 	case source.UnknownClass, source.StringClass, source.IntervalClass, source.EnumClass:
@@ -138,6 +139,11 @@ func mayDiffer(c source.Column, printed source.Dialect) bool {
 	}
 }
 
+// isListAsPrinted reports whether a list is its text, since values that PostgreSQL prints in it may not be canonical.
+func isListAsPrinted(t source.Type) bool {
+	return t.List && (t.Class == source.JSONClass || t.Class == source.DecimalClass && t.Precision == 0)
+}
+
 // isYear reports whether integers of MySQL have a type of which one, the year 0000, has more digits than it needs.
 func isYear(name string) bool {
 	return len(name) >= len("year") && strings.EqualFold(name[:len("year")], "year")
@@ -147,7 +153,8 @@ func isYear(name string) bool {
 // different texts.
 func AsPrinted(columns []source.Column) (names []string) {
 	for _, c := range columns {
-		if class := c.Logical.Class; class == source.UnknownClass || class == source.IntervalClass || c.Logical.List {
+		class := c.Logical.Class
+		if class == source.UnknownClass || class == source.IntervalClass || isListAsPrinted(c.Logical) {
 			names = append(names, fmt.Sprintf("%q (%s)", c.Name, cmp.Or(c.Type, c.Logical.String())))
 		}
 	}
@@ -342,6 +349,9 @@ func (c *column) appendField(dst, value []byte) []byte {
 
 // needsQuotes reports whether a canonical value that is not empty is quoted in CSV.
 func (c *column) needsQuotes(value []byte) bool {
+	if c.logical.List {
+		return bytes.ContainsAny(value, ",\"\r\n")
+	}
 	switch c.logical.Class {
 	case source.JSONClass: // it has no line feeds
 		return value[0] == '"' || bytes.IndexByte(value, ',') >= 0 || bytes.IndexByte(value, '"') >= 0

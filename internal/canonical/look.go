@@ -12,6 +12,8 @@ import (
 func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 	l, isMySQL := c.Logical, printed.Family() == source.MySQL
 	switch {
+	case l.List:
+		return nil
 	case hasZeros(c, printed) && l.Class == source.DecimalClass:
 		return endsInZero
 	case hasZeros(c, printed):

@@ -12,6 +12,8 @@ import (
 type Values struct {
 	out  []byte
 	json jsonPrinter
+
+	list, element []byte // a list, and a value of one
 }
 
 // Text returns the canonical text of a value that a database has printed. It is valid until the next call, and may be
@@ -25,8 +27,13 @@ func (v *Values) Text(t source.Type, text []byte) []byte {
 
 // canonical returns the canonical text of a value if it differs.
 func (v *Values) canonical(t source.Type, text []byte) (canonical []byte, differs bool) {
-	if t.List || len(text) > limitOf(t) {
+	if len(text) > limitOf(t) || isListAsPrinted(t) {
 		return nil, false
+	}
+	if t.List {
+		var ok bool
+		v.list, ok = v.appendList(v.list[:0], t, text)
+		return v.list, ok && !bytes.Equal(v.list, text)
 	}
 	if t.Class == source.DecimalClass && t.Precision == 0 && len(text) > 0 {
 		if canonical, ok := withoutZeros(text); ok {
@@ -79,10 +86,16 @@ func (v *Values) shrink() {
 	if cap(v.json.spare)+cap(v.json.keys)+cap(v.json.members)*memberSize > keptSize {
 		v.json = jsonPrinter{}
 	}
+	if cap(v.list) > keptSize || cap(v.element) > keptSize {
+		v.list, v.element = nil, nil
+	}
 }
 
 // limitOf returns the size of the longest text that is read as a type.
 func limitOf(t source.Type) int {
+	if t.List {
+		return keptSize
+	}
 	switch t.Class {
 	case source.JSONClass:
 		return MaxJSON

@@ -19,6 +19,11 @@ func Narrow(g Grammar, to source.Dialect, name string, from sink.Origin) Grammar
 	if g == nil || from.Dialect == "" {
 		return g
 	}
+	element, isArray := strings.CutSuffix(name, "[]")
+	if fromElement, is := strings.CutSuffix(from.Type, "[]"); is && isArray && from.Dialect == source.PostgreSQL {
+		from.Type = fromElement
+		return Array(Narrow(Part(element), to, element, from))
+	}
 	given, wanted := classOf(from.Dialect, from.Type), classOf(to, name)
 	isNumber := wanted.family == integer || wanted.family == decimalNumber
 	if isNumber && (given.family == floating || from.Dialect == source.SQLite) {

@@ -64,6 +64,13 @@ func postgresTypes() []RandomType {
 		{"datemultirange", []string{"'{[2026-01-01,2026-02-01)}'"}, true, false},
 		{"int[]", []string{"'{}'", "'{1,NULL,3}'", "'[0:1]={5,6}'"}, true, false},
 		{"text[]", []string{`'{"a,b","NULL",NULL,"\"\\"}'`, "'{{a},{b}}'"}, true, false},
+		{"character(5)[]", []string{`'{ab,"c,\"",NULL}'`, "'{}'"}, true, false},
+		{"varchar(7)[]", []string{"'{1234567}'"}, true, false},
+		{"numeric(6,2)[]", []string{"'{1.5,-9999.99}'", "'{{1},{NaN}}'"}, true, false},
+		{"bit(3)[]", []string{"'{101,000}'"}, true, false},
+		{"timestamp(2)[]", []string{"'{2026-01-02 03:04:05.67}'"}, true, false},
+		{"interval day to second(2)[]", []string{"'{3 days 04:05:06.71}'"}, true, false},
+		{"time(1) with time zone[]", []string{"'{01:02:03.4+05:30}'"}, true, false},
 		{"tsvector", []string{"'a:1 b'"}, true, false},
 		{"pg_lsn", []string{"'16/B374D848'"}, true, false},
 	}
@@ -180,6 +187,7 @@ func (p postgresSchema) domains(s *RandomSchema) {
 		{"text", OddTexts(), true, false},
 		{"numeric(8,3)", []string{"1.500"}, true, false},
 		{"int[]", []string{"'{1}'", "'{}'"}, true, false},
+		{"character(4)[]", []string{"'{a,NULL}'"}, true, false},
 	} {
 		name, base := p.in(s), of.SQL
 		of.NotNull = s.IntN(2) == 0
