@@ -59,6 +59,25 @@ func (p *Plan) match(of []source.Column) (*columns, error) {
 	return c, nil
 }
 
+// skip skips the fields of columns of the table that computes them, if they were computed in the source too. It reports
+// whether there were any.
+func (c *columns) skip(computed, generated []string) bool {
+	at := 0
+	for i := range c.fields {
+		field := &c.fields[i]
+		switch {
+		case field.Skip:
+			continue
+		case slices.Contains(computed, c.names[at]) && slices.Contains(generated, field.Name):
+			field.Skip, c.all = true, false
+			c.names, c.types = slices.Delete(c.names, at, at+1), slices.Delete(c.types, at, at+1)
+		default:
+			at++
+		}
+	}
+	return !c.all
+}
+
 // keepText has strings be text in columns of JSON, as in a database that has no kind of its own for JSON.
 func (c *columns) keepText() {
 	for i := range c.fields {

@@ -66,13 +66,23 @@ func (p *Plan) define(ctx context.Context, src source.Source, from string) (*sou
 	return p.Masks.Definition(from, choice.Define(d)), err
 }
 
+// generatedOf returns the columns of a definition that take no values. There are none if it is nil.
+func generatedOf(d *source.Definition) (names []string) {
+	if d == nil {
+		return nil
+	}
+	for _, c := range d.Columns {
+		if c.Generated != "" {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // withoutGenerated returns the plan without the columns of a definition that take no values.
 func (p *Plan) withoutGenerated(d *source.Definition, of []source.Column) *Plan {
-	isGenerated := func(name string) bool {
-		return d != nil && slices.ContainsFunc(d.Columns, func(c source.ColumnDefinition) bool {
-			return c.Name == name && c.Generated != ""
-		})
-	}
+	generated := generatedOf(d)
+	isGenerated := func(name string) bool { return slices.Contains(generated, name) }
 	names := namesOf(of)
 	if len(p.Columns) > 0 || !slices.ContainsFunc(names, isGenerated) {
 		return p

@@ -225,6 +225,7 @@ func (p *Plan) jobOf(
 		return j, err
 	}
 	j.columns.written = true
+	j.generated = generatedOf(table.Definition)
 	j.setConverter(p, nameIn(table.Definition, table.Name))
 	if j.system.IsDynamic() {
 		j.columns.keepText()

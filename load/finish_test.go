@@ -163,6 +163,34 @@ func TestReadBackGenerated(t *testing.T) {
 	}
 }
 
+// TestGeneratedThere loads an export that has values of computed columns into tables that are there: one that computes
+// them too, and one that keeps them.
+func TestGeneratedThere(t *testing.T) {
+	const columns = "id INTEGER PRIMARY KEY, twice INT AS (id * 2), name TEXT, r REAL AS (id / 8.0) STORED"
+	backup := newBackupOf(t, newLite(t, "CREATE TABLE t ("+columns+")", "INSERT INTO t VALUES (1, 'a'), (2, NULL)"),
+		export.Plan{Format: format.CSV{}}, 0, "t")
+	for as, want := range map[string]int{columns: 2, "id INT, twice INT, name TEXT, r REAL": 4} {
+		there := randomSQLite(t)
+		there.exec("CREATE TABLE t (" + as + ")")
+		dst, err := there.sink()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer closing(t, dst)
+		for _, existing := range []sink.Existing{sink.Refuse, sink.Truncate} {
+			plan := load.Plan{ReadBack: true, Filling: sink.Filling{Existing: existing}}
+			all, err := plan.Directory(t.Context(), dst, backup.Directory, nil)
+			if err != nil || all[0].Rows != 2 {
+				t.Errorf("%s: %+v, %v", as, all, err)
+			}
+		}
+		plan, err := dst.Plan(t.Context(), "t", sink.Filling{Existing: sink.Append})
+		if err != nil || len(plan.Columns) != want {
+			t.Errorf("%s: it takes %+v, %v", as, plan.Columns, err)
+		}
+	}
+}
+
 // unanalyzed is a database whose statistics cannot be updated.
 type unanalyzed struct{ *postgres.Sink }
 

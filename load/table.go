@@ -40,6 +40,9 @@ type job struct {
 	omitted []string // of the definition
 	later   []string // of it, after all tables have their rows
 	columns *columns
+
+	generated []string // columns whose values the source has computed, as far as that is known
+
 	create  *source.Definition // nil if the table must exist
 	grouped bool               // it is filled with those to which it refers, and those that refer to it
 	exists  bool
@@ -97,6 +100,10 @@ func (p *Plan) filling(j *job) sink.Filling {
 // look asks the sink what filling the table will do. It fails as that would.
 func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, error) {
 	plan, err := p.planned(ctx, dst, j.to, j)
+	computed, is := errors.AsType[*sink.ComputedError](err)
+	if is && j.converts == nil && j.columns.skip(computed.Columns, j.generated) {
+		plan, err = p.planned(ctx, dst, j.to, j)
+	}
 	p.learn(dst, j, plan)
 	return plan, err
 }

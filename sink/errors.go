@@ -110,6 +110,16 @@ func (e *ReferencedError) Error() string {
 		strings.Join(e.Keys, ", "))
 }
 
+// ComputedError is the error of columns of the rows that take no values, since the table computes them.
+type ComputedError struct {
+	Table   string // as errors name it
+	Columns []string
+}
+
+func (e *ComputedError) Error() string {
+	return fmt.Sprintf("%s: column %q is generated, and takes no values", e.Table, e.Columns[0])
+}
+
 // CountError reports that the database has counted another number of rows than were sent, for example because a trigger
 // has left some out.
 type CountError struct {

@@ -53,8 +53,9 @@ func (t *Target) unknown(name string) error {
 }
 
 // Choose returns the places of the columns of which the rows have values. The error is a [*source.UnknownError] if the
-// table has no column of a name, or the rows none of the key.
+// table has no column of a name, or the rows none of the key, and a [*ComputedError] if it computes some.
 func (t *Target) Choose(f Filling) (chosen []int, err error) {
+	var computed []string
 	for i, c := range t.Columns {
 		if len(f.Columns) == 0 && !c.Computed && !c.Hidden {
 			chosen = append(chosen, i)
@@ -66,11 +67,14 @@ func (t *Target) Choose(f Filling) (chosen []int, err error) {
 		case at < 0:
 			return nil, t.unknown(name)
 		case t.Columns[at].Computed:
-			return nil, fmt.Errorf("%s: column %q is generated, and takes no values", t.Label, name)
+			computed = append(computed, name)
 		case slices.Contains(chosen, at):
 			return nil, fmt.Errorf("%s: column %q is named twice", t.Label, name)
 		}
 		chosen = append(chosen, at)
+	}
+	if len(computed) > 0 {
+		return nil, &ComputedError{t.Label, computed}
 	}
 	rows := Target{Equal: t.Equal}
 	for _, at := range chosen {
