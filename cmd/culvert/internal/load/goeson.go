@@ -1,11 +1,14 @@
 package load
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/jobfile"
+	"culvert/internal/namepattern"
 	"culvert/load"
 	"culvert/manifest"
 )
@@ -33,16 +36,30 @@ func (l *loading) goesOn(err error, all []load.Stats, m *manifest.Manifest) erro
 		missing = append(missing, command.ForShell(name))
 	}
 	const most = 20 // names that a person reads
-	if len(missing) == 0 || len(missing) == len(wanted) || len(missing) > most {
+	var excluded []string
+	if len(missing) > most && !l.named {
+		excluded, missing = excludedOf(m, done), nil
+	}
+	if names := len(missing) + len(excluded); names == 0 || names > most || len(missing) == len(wanted) {
 		return err
 	}
-	words := append([]string{"culvert load"}, flagsGiven(l.o.flags)...)
+	words := slices.Concat([]string{"culvert load"}, flagsGiven(l.o.flags), excluded)
 	words = append(words, command.ForShell(l.from))
 	if l.to != "" { // otherwise a flag names the database
 		words = append(words, command.ForShell(l.to))
 	}
 	words = append(words, missing...)
 	return command.WithNext(err, "to make the other tables: "+strings.Join(words, " "))
+}
+
+// excludedOf returns the flags that leave out the tables that are done.
+func excludedOf(m *manifest.Manifest, done map[string]bool) (flags []string) {
+	for i := range m.Tables {
+		if t := &m.Tables[i]; done[t.Name] {
+			flags = append(flags, "--exclude="+command.ForShell(namepattern.Quote(jobfile.NameOf(t)...)))
+		}
+	}
+	return flags
 }
 
 // flagsGiven returns the flags that the user has given, as they have to be typed, in alphabetical order.

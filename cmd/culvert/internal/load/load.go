@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -150,6 +151,7 @@ type loading struct {
 	from   string
 	to     string // the argument DEST, or ""
 	tables []target
+	named  bool    // the user has named them
 	author *string // of the report
 }
 
@@ -176,6 +178,7 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 	if l.tables, err = parseTargets(rest); err != nil {
 		return err
 	}
+	l.named = len(l.tables) > 0
 	if l.plan, err = l.o.plan(l.db); err != nil {
 		return err
 	}
@@ -335,7 +338,7 @@ func (l *loading) directory(
 		l.o.isWhole = true
 		return l.explain(at, do.whole(ctx, db, at, from))
 	case len(l.tables) == 0:
-		l.leaveOut(from.Manifest.LeftOut(), l.o.JSON)
+		l.leaveOut(slices.Concat(from.Manifest.LeftOut(), l.withoutStaged(from.Manifest)), l.o.JSON)
 	}
 	return l.explain(at, do.directory(ctx, db, at, from))
 }
@@ -350,6 +353,19 @@ func (l *loading) targets(m *manifest.Manifest) (targets []target) {
 		}
 	}
 	return targets
+}
+
+// withoutStaged leaves out the tables that are loaded only with the whole database, and says what they have.
+func (l *loading) withoutStaged(m *manifest.Manifest) (omitted []string) {
+	if m.Schema == nil || len(m.Schema.Staged) == 0 {
+		return nil
+	}
+	others := slices.DeleteFunc(l.targets(m), func(t target) bool { return m.Schema.StagedIn(t.from) != "" })
+	if len(others) == 0 {
+		return nil // an error says why
+	}
+	l.tables = others
+	return []string{"the large objects, which are made only with the whole database"}
 }
 
 // dialects are the systems of engines. MariaDB has the names of MySQL.
