@@ -21,12 +21,12 @@ const (
 
 // The block of a batch has the number of its rows, and for each column, in order:
 //
-//	form       1         plain or ids
+//	form       1         plain, delta or ids
 //	entries    varint    rows, but of lists see lists.go
 //	nulls      varint    entries without a value
 //	bounds               the least and the greatest value, see bounds
 //	hashes               of values, if the column has a bloom filter: their number, and eight bytes each
-//	plain:
+//	plain, delta:
 //	  size     varint    of the page, before it is compressed
 //	  page     bytes     compressed: levels, values
 //	ids:
@@ -40,6 +40,7 @@ const (
 // a row group share the dictionary, which only the assembler has.
 const (
 	plainForm = 'p'
+	deltaForm = 'd'
 	idsForm   = 'i'
 )
 
@@ -126,18 +127,30 @@ func (e *encoder) appendValues(dst []byte, b *source.Batch, i, at int, s *scratc
 	entries := s.entries(c, b.Rows())
 	nulls += entries - b.Rows()
 	s.page = s.appendLevels(s.page[:0], c, b.Rows(), nulls)
+	form := byte(plainForm)
 	if c.physical == boolean {
 		s.page = appendBooleans(s.page, values)
 	} else {
-		s.page = append(s.page, values...)
+		form = s.appendNumbers(c, values)
 	}
-	dst = binary.AppendUvarint(append(dst, plainForm), uint64(entries))
+	dst = binary.AppendUvarint(append(dst, form), uint64(entries))
 	dst = binary.AppendUvarint(dst, uint64(nulls))
 	s.hashes = e.appendHashes(s.hashes[:0], i, values)
 	dst = e.appendSums(s.bounds.append(dst), i, s.hashes)
 	dst = binary.AppendUvarint(dst, uint64(len(s.page)))
 	s.packed = e.codec.AppendFrame(values[:0], s.page)
 	return appendSized(dst, s.packed), nil
+}
+
+// appendNumbers appends values to the page, in the form that it returns.
+func (s *scratch) appendNumbers(c *column, values []byte) (form byte) {
+	levels := len(s.page)
+	var small bool
+	if s.page, small = c.appendDelta(s.page, values); small {
+		return deltaForm
+	}
+	s.page = append(s.page[:levels], values...)
+	return plainForm
 }
 
 // appendValue appends a value as PLAIN stores it, except that a boolean is a byte.

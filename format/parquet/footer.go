@@ -19,7 +19,7 @@ type chunk struct {
 	filterSize       int   // with its header, or 0
 	least, most      uint8 // bytes of its bounds
 	bounded          byte  // the form of its bounds
-	ids              bool  // there are such pages
+	ids, deltas      bool  // there are such pages
 }
 
 func (c *chunk) begin() int64 {
@@ -81,9 +81,12 @@ func (a *assembler) appendChunk(t *compact, c *chunk, of *column, at *offsets) {
 	t.i64(2, 0) // a field without a use, which is to be 0
 	t.begin(3)
 	t.i32(1, int(of.physical))
-	encodings := []int{rleEncoding, plainEncoding, idsEncoding}
-	if !c.ids {
-		encodings = encodings[:2]
+	encodings := []int{rleEncoding, plainEncoding}
+	if c.ids {
+		encodings = append(encodings, idsEncoding)
+	}
+	if c.deltas {
+		encodings = append(encodings, deltaEncoding)
 	}
 	t.list(2, thriftI32, len(encodings))
 	for _, encoding := range encodings {

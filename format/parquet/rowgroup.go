@@ -11,6 +11,7 @@ const (
 
 	plainEncoding = 0
 	rleEncoding   = 3
+	deltaEncoding = 5 // DELTA_BINARY_PACKED
 	idsEncoding   = 8 // RLE_DICTIONARY
 
 	zstdCodec = 6
@@ -65,6 +66,7 @@ func (a *assembler) writeChunk(i int) error {
 	c, begin := chunk{}, a.offset
 	for p := range a.columnPages(i) {
 		c.ids = c.ids || p.form == idsForm
+		c.deltas = c.deltas || p.form == deltaForm
 	}
 	if d := &a.dicts[i]; c.ids {
 		c.dictionary = a.offset
@@ -99,8 +101,11 @@ func (p *page) data() int { return int(p.place) + int(p.least) + int(p.most) }
 // dataHeader returns the header of a page. It is valid until the next call.
 func (c *compact) dataHeader(p *page) []byte {
 	encoding := plainEncoding
-	if p.form == idsForm {
+	switch p.form {
+	case idsForm:
 		encoding = idsEncoding
+	case deltaForm:
+		encoding = deltaEncoding
 	}
 	c.reset()
 	c.i32(1, dataPage)
