@@ -7,6 +7,10 @@
 // A [Plan] writes CSV compressed with zstd by default. It must have recipients, or be Unencrypted. Standard tools read
 // the file: age -d | zstd -d prints the CSV.
 //
+// A [format.Format] decides what is written. CSV and JSON Lines have the text of values; Parquet and Arrow have columns
+// of the types in the tables of packages [culvert/format/parquet] and [culvert/format/arrow], which follow from the
+// logical types that package [culvert/source] lists for each database.
+//
 // The output is complete only if the error is nil. Then it has all rows, and their number is the one that the database
 // has confirmed, if it does so (PostgreSQL). Readers detect an incomplete encrypted file. A [culvert/place.File]
 // appears under its name only when it is complete.

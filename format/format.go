@@ -11,6 +11,9 @@
 //		…
 //	}
 //
+// Files of columns are in packages of their own, so that others do not compile them: [culvert/format/parquet] and
+// [culvert/format/arrow] have tables of the types that the logical types of package [culvert/source] become.
+//
 // Encoders hold no state between batches, so several goroutines may encode different batches of the same rows at once.
 // They do not allocate once the slice has grown to its size.
 //
