@@ -77,6 +77,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 		"onterminal":    onTerminal,
 		"closeterminal": closeTerminal,
 		"interrupt":     interrupt,
+		"killwhen":      killWhen,
 		"smalldisk":     smallDisk,
 		"lock":          lock,
 		"tailed":        tailed,
@@ -320,6 +321,13 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if !strings.Contains(output, "culvert: error: interrupted\n") {
 		ts.Fatalf("the output does not say that it was interrupted")
 	}
+}
+
+// killWhen runs a command, and kills it when there is a file whose name matches a pattern:
+//
+//	killwhen PATTERN COMMAND [ARGUMENT]...
+func killWhen(ts *testscript.TestScript, _ bool, args []string) {
+	disturb(ts, "-1", args[0], args[1:], func(process *os.Process) { ts.Check(process.Kill()) })
 }
 
 // disturb runs a command, with standard input open and empty, does something to it once there is a file whose name

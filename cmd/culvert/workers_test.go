@@ -71,12 +71,6 @@ func workerCommands(t *testing.T) map[string]command {
 				db.Exec(testOf(ts), ts.ReadFile(file))
 			}
 		},
-		// killwhen runs a command, and kills it when there is a file whose name matches a pattern:
-		//
-		//	killwhen PATTERN COMMAND [ARGUMENT]...
-		"killwhen": func(ts *testscript.TestScript, _ bool, args []string) {
-			disturb(ts, "-1", args[0], args[1:], func(process *os.Process) { ts.Check(process.Kill()) })
-		},
 		// await waits until a file has text that matches a pattern:
 		//
 		//	await FILE PATTERN
