@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -267,8 +268,9 @@ func appendQuoted(dst []byte, value string) []byte {
 func (r *rejected) commit() error {
 	switch {
 	case r.file != nil:
-		r.committed = true // perhaps also if there is an error
-		return r.file.Commit()
+		err := r.file.Commit()
+		r.committed = !errors.Is(err, fs.ErrExist) // that is of another load; others may leave this one
+		return err
 	case r.again:
 		return r.of.Remove(r.ctx, r.name)
 	}
