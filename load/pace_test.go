@@ -18,8 +18,8 @@ import (
 	"culvert/sqlite"
 )
 
-// TestEndsWhileWaiting ends a load that waits while the database is busy: by its context, and by the loss of its
-// connections, which it notices when it goes on. No row is left.
+// TestEndsWhileWaiting ends a load that waits while the database is busy: by its context, by the failure of what says
+// that it is busy, and by the loss of its connections, which it notices when it goes on. No row is left.
 func TestEndsWhileWaiting(t *testing.T) {
 	onPostgres, onMariaDB := testkit.Postgres(t).NewDatabase(t), testkit.MariaDB(t).NewDatabase(t)
 	path := t.TempDir() + "/t.db"
@@ -58,13 +58,20 @@ func TestEndsWhileWaiting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			over := errors.New("over")
-			for how, want := range map[string]error{"context": over, "connections": source.ErrUnavailable} {
+			wrong := errors.New("the statement fails")
+			for how, want := range map[string]error{
+				"context": over, "connections": source.ErrUnavailable, "statement": wrong,
+			} {
 				if how == "connections" && test.sessions == nil {
 					continue
 				}
 				var isBusy atomic.Bool
 				isBusy.Store(true)
+				var failure atomic.Pointer[error]
 				plan := load.Plan{Pace: pace.Pace{Load: pace.NewLoad(func(context.Context) (bool, error) {
+					if err := failure.Load(); err != nil {
+						return false, *err
+					}
 					return isBusy.Load(), nil
 				})}}
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -79,9 +86,12 @@ func TestEndsWhileWaiting(t *testing.T) {
 					ended <- err
 				}()
 				testkit.WaitFor(t, "a block to wait", plan.Pace.Load.IsWaiting)
-				if how == "context" {
+				switch how {
+				case "context":
 					cancel(over)
-				} else {
+				case "statement":
+					failure.Store(&wrong)
+				default:
 					for _, row := range test.sessions() {
 						test.end(row[0])
 					}
