@@ -16,10 +16,12 @@ type Conversion struct {
 	rule    rule
 }
 
-// rule has the words of a rule, and the value of default or the encoding of charset.
+// rule has the words of a rule, such as the value of default or the encoding of charset.
 type rule struct {
 	name, text string
 	decode     decode // of charset
+	kind       source.Kind
+	value      []byte // of a default, with its kind
 }
 
 // decode appends a text in an encoding to dst as UTF-8.
@@ -47,12 +49,15 @@ type Parser struct {
 	// package format/charset is such a Charset. If it is nil, the rule is refused: so only programs that want the
 	// tables of encodings have them.
 	Charset func(encoding string) (func(dst, text []byte) ([]byte, error), error)
+
+	// SQL returns, for the rule default-sql, what a database makes of an expression. If it is nil, the rule is refused.
+	SQL func(expression string) (source.Kind, []byte, error)
 }
 
-// Parse reads a pattern and a rule, but not charset.
+// Parse reads a pattern and a rule, but not charset and default-sql.
 func Parse(pattern, text string) (Conversion, error) { return Parser{}.Parse(pattern, text) }
 
-// ParseText reads PATTERN=RULE, but not charset.
+// ParseText reads PATTERN=RULE, but not charset and default-sql.
 func ParseText(text string) (Conversion, error) { return Parser{}.ParseText(text) }
 
 // Parse reads a pattern and a rule.
@@ -62,18 +67,22 @@ func (p Parser) Parse(pattern, text string) (Conversion, error) {
 		return Conversion{}, fmt.Errorf("convert: %w", err)
 	}
 	if value, is := strings.CutPrefix(text, "default "); is {
-		return Conversion{parsed, rule{name: "default", text: value}}, nil
+		return Conversion{parsed, rule{name: "default", text: value, kind: source.Text, value: []byte(value)}}, nil
 	}
 	name, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	one := rule{name: name, text: strings.TrimSpace(rest)}
-	if name == "charset" {
+	switch {
+	case name == "charset":
 		one.decode, err = p.charset(one.text)
+		return Conversion{parsed, one}, err
+	case name == "default-sql" && one.text != "":
+		one.kind, one.value, err = p.evaluate(one.text)
 		return Conversion{parsed, one}, err
 	}
 	if !slices.Contains(rules, [2]string{one.name, one.text}) {
 		return Conversion{}, fmt.Errorf("convert: there is no rule %q: it is zero-date null, nul strip, nul error, "+
 			"epoch seconds, epoch millis, epoch julian, empty null, trim, cast integer, cast decimal, cast boolean, "+
-			"cast timestamp, charset NAME, or default VALUE", text)
+			"cast timestamp, charset NAME, default VALUE, or default-sql EXPRESSION", text)
 	}
 	return Conversion{parsed, one}, nil
 }
@@ -88,6 +97,21 @@ func (p Parser) charset(encoding string) (decode, error) {
 		return nil, fmt.Errorf("convert: the rule charset: %w", err)
 	}
 	return d, nil
+}
+
+// evaluate returns the value of an expression.
+func (p Parser) evaluate(expression string) (source.Kind, []byte, error) {
+	if p.SQL == nil {
+		return 0, nil, errors.New("convert: there is no database for the rule default-sql: use a Parser that has SQL")
+	}
+	kind, value, err := p.SQL(expression)
+	if err == nil && kind == source.Null {
+		err = errors.New("the expression is NULL")
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("convert: the rule default-sql: %w", err)
+	}
+	return kind, append([]byte{}, value...), nil
 }
 
 // ParseText reads PATTERN=RULE.
@@ -122,7 +146,7 @@ func (r rule) retype(c source.Column) source.Column {
 		c.Type, c.Logical = "text", casts[r.text]
 	case "charset":
 		c.Type, c.Logical = "text", source.Type{Class: source.StringClass} // it may have been binary data
-	case "default":
+	case "default", "default-sql":
 		c.Type = "text" // the value may be anything
 	}
 	return c

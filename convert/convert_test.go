@@ -183,3 +183,39 @@ func TestParse(t *testing.T) {
 		t.Errorf("a converter for no column is %v", none)
 	}
 }
+
+// TestDefaultSQL has NULL become what a database makes of an expression, with its kind, and is refused without one.
+func TestDefaultSQL(t *testing.T) {
+	asked := ""
+	parser := convert.Parser{SQL: func(expression string) (source.Kind, []byte, error) {
+		if asked = expression; expression == "NULL" {
+			return source.Null, nil, nil
+		}
+		return source.Number, []byte("7"), nil
+	}}
+	one, err := parser.ParseText("a=default-sql 3 + 4")
+	if err != nil || asked != "3 + 4" || one.String() != "a=default-sql 3 + 4" {
+		t.Fatal(one, asked, err)
+	}
+	var src, dst source.Batch
+	src.Reset(1)
+	src.AppendNull()
+	src.EndRow()
+	src.Append(source.Text, nil)
+	src.EndRow()
+	if err := convert.New([]convert.Conversion{one}, []string{"", "t"}, []string{"a"}).Convert(&dst, &src); err != nil {
+		t.Fatal(err)
+	}
+	if kind, value := dst.AnyValue(0, 0); kind != source.Number || string(value) != "7" {
+		t.Errorf("NULL becomes %v %q", kind, value)
+	}
+	if kind, value := dst.AnyValue(1, 0); kind != source.Text || len(value) > 0 {
+		t.Errorf("an empty text becomes %v %q", kind, value)
+	}
+	if one, err := parser.ParseText("a=default-sql NULL"); err == nil {
+		t.Errorf("NULL is %v", one)
+	}
+	if one, err := convert.ParseText("a=default-sql 1"); err == nil {
+		t.Errorf("without a database it is %v", one)
+	}
+}

@@ -20,7 +20,7 @@ type column struct {
 }
 
 // step returns what becomes of a value, in place or as a slice of it if it can, or else appended to room. It gets NULL
-// only for the rule default.
+// only for the rules default and default-sql.
 type step func(kind source.Kind, value, room []byte) (source.Kind, []byte, error)
 
 // New returns what converts rows with these columns, or nil if no conversion is for one of them. The parts of the name
@@ -142,7 +142,7 @@ func (c *Converter) convert(src *source.Batch, row, at int, room []byte) (source
 	for i, step := range c.columns[at].steps {
 		r := c.columns[at].rules[i]
 		isLeft := kind == source.Bytes && r.decode == nil
-		if isLeft || (kind == source.Null) != (r.name == "default") {
+		if isLeft || (kind == source.Null) != r.isDefault() {
 			continue
 		}
 		var err error
@@ -194,9 +194,11 @@ func (r rule) step(m moments) step {
 			return kind, bytes.TrimSpace(value), nil
 		}
 	}
-	value := []byte(r.text)
-	return func(source.Kind, []byte, []byte) (source.Kind, []byte, error) { return source.Text, value, nil }
+	return func(source.Kind, []byte, []byte) (source.Kind, []byte, error) { return r.kind, r.value, nil }
 }
+
+// isDefault reports whether the rule is for NULL, and only for it.
+func (r rule) isDefault() bool { return r.value != nil }
 
 func (r rule) stepNul() step {
 	return func(kind source.Kind, value, room []byte) (source.Kind, []byte, error) {

@@ -16,10 +16,12 @@
 //	charset NAME            text and binary data in another encoding, such as latin1, become text in UTF-8; only a
 //	                        [Parser] with encodings reads this rule
 //	default VALUE           NULL becomes the value
+//	default-sql EXPRESSION  NULL becomes what a database makes of an expression, such as now(), once for all rows;
+//	                        only a [Parser] with a database reads this rule
 //
 // A pattern is that of package internal/namepattern: column, table.column or schema.table.column, with * and others.
 // All rules that match a column are applied, in their order, so an empty text can become NULL, and NULL a value. NULL
-// stays NULL under all rules but default. Only charset changes binary data.
+// stays NULL under all rules but the defaults. Only charset changes binary data.
 //
 // A [Converter] has the rules for the columns of one table, and converts the batches of a [source.Source], or those
 // that were decoded from a file:

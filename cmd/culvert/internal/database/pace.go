@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -52,22 +51,13 @@ func (f *PaceFlags) Pace(d Database) (pace.Pace, error) {
 // says reports whether the only value of a statement is true: not NULL, false or 0. Each time, it is asked by a
 // session of its own, since what a server counts stays the same within a transaction.
 func (d Database) says(ctx context.Context, sql string) (is bool, err error) {
-	src, err := d.Open(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, src.Close()) }()
-	rows, err := src.Query(ctx, sql)
-	if err != nil {
-		return false, d.Explain(err)
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
 	var batch source.Batch
-	if err := rows.Next(&batch); err == io.EOF || err == nil && (batch.Rows() != 1 || len(rows.Columns()) != 1) {
+	switch err := d.ask(ctx, sql, &batch); {
+	case err != nil:
+		return false, err
+	case batch.Rows() != 1 || batch.Columns() != 1:
 		return false, fmt.Errorf("--max-load: the statement must return one row with one column, such as %s",
 			"SELECT count(*) > 20 FROM pg_stat_activity WHERE state = 'active'")
-	} else if err != nil {
-		return false, d.Explain(err)
 	}
 	_, value := batch.AnyValue(0, 0)
 	return isTrue(string(value))

@@ -8,6 +8,7 @@ import (
 
 	"culvert/convert"
 	"culvert/format/charset"
+	"culvert/source"
 )
 
 // Conversions are rules for columns, in their order, each as the flag --convert has it: PATTERN=RULE.
@@ -36,7 +37,7 @@ func (c *Conversions) DecodeNode(node ast.Node) error {
 			if err := Decode(value, &rule); err != nil {
 				return err
 			}
-			parser := convert.Parser{Charset: charset.Decoder}
+			parser := convert.Parser{Charset: charset.Decoder, SQL: later}
 			if _, err := parser.Parse(pattern, rule); err != nil {
 				return Wrong(value, strings.TrimPrefix(err.Error(), "convert: "), "see: culvert help conversions")
 			}
@@ -45,6 +46,9 @@ func (c *Conversions) DecodeNode(node ast.Node) error {
 	}
 	return nil
 }
+
+// later stands for the value of an expression, which is asked for when the file is used.
+func later(string) (source.Kind, []byte, error) { return source.Text, nil, nil }
 
 // JSONSchema implements [Schemer].
 func (Conversions) JSONSchema() map[string]any {

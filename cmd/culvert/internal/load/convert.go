@@ -1,16 +1,19 @@
 package load
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"slices"
 	"strings"
 
 	"culvert/cmd/culvert/internal/command"
+	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/convert"
 	"culvert/format/charset"
 	"culvert/load"
+	"culvert/source"
 )
 
 // conversions is the value of --convert: columns that may change values as DEST does, and rules, which have an equals
@@ -58,13 +61,24 @@ func (c *conversions) GetSlice() (texts []string) {
 	return append(texts, c.rules...)
 }
 
-// parse returns the rules.
-func (c *conversions) parse() (all []convert.Conversion, err error) {
+// parse returns the rules. Their expressions are those of the database that is filled.
+func (c *conversions) parse(ctx context.Context, to database.Database) (all []convert.Conversion, err error) {
+	parser := convert.Parser{
+		Charset: charset.Decoder,
+		SQL: func(expression string) (source.Kind, []byte, error) {
+			kind, value, e := to.Evaluate(ctx, expression)
+			err = e
+			return kind, value, e
+		},
+	}
 	for _, text := range c.rules {
-		one, err := convert.Parser{Charset: charset.Decoder}.ParseText(text)
+		one, wrong := parser.ParseText(text)
 		if err != nil {
+			return nil, fmt.Errorf("--convert %s: %w", text, err)
+		}
+		if wrong != nil {
 			return nil, command.WithHint(command.Usagef("--convert %s: %s", text,
-				strings.TrimPrefix(err.Error(), "convert: ")), "see: culvert help conversions")
+				strings.TrimPrefix(wrong.Error(), "convert: ")), "see: culvert help conversions")
 		}
 		all = append(all, one)
 	}

@@ -130,7 +130,7 @@ const copyUsage = "usage: culvert copy SOURCE TABLE... DEST, or culvert copy SOU
 func (c *copying) run(
 	ctx context.Context, args []string, do func(ctx context.Context, tables []load.Names) error,
 ) (err error) {
-	if err := c.parse(args); err != nil {
+	if err := c.parse(ctx, args); err != nil {
 		return err
 	}
 	if c.src, err = c.o.moment.Open(ctx, c.source, c.o.Jobs); err != nil {
@@ -181,7 +181,7 @@ func (c *copying) run(
 }
 
 // parse understands the arguments and the flags.
-func (c *copying) parse(args []string) (err error) {
+func (c *copying) parse(ctx context.Context, args []string) (err error) {
 	var rest []string
 	if c.source, rest, err = c.o.from.Parse(c.a, args); err != nil {
 		return command.WithHint(err, append(command.HintsOf(err), copyUsage)...)
@@ -210,7 +210,7 @@ func (c *copying) parse(args []string) (err error) {
 	case (c.o.columns != nil || c.o.renames != nil) && last != 1:
 		return command.WithHint(command.Usagef("--columns and --map are for one table"), "copy it by itself")
 	}
-	if c.plan, err = c.o.tableFlags.plan(c.db, c.o.Jobs); err != nil {
+	if c.plan, err = c.o.tableFlags.plan(ctx, c.db, c.o.Jobs); err != nil {
 		return err
 	}
 	c.plan.ReadBack, c.plan.SchemaOnly = c.verifies(), c.o.schemaOnly

@@ -105,8 +105,8 @@ func New(a *command.App) *cobra.Command {
 const jobsUsage = "use `N` connections and cores (default: one connection, all cores)"
 
 // plan checks the flags that say how to load.
-func (o *options) plan(to database.Database) (*load.Plan, error) {
-	plan, err := o.tableFlags.plan(to, o.Jobs)
+func (o *options) plan(ctx context.Context, to database.Database) (*load.Plan, error) {
+	plan, err := o.tableFlags.plan(ctx, to, o.Jobs)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (l *loading) run(ctx context.Context, args []string, do doer) (err error) {
 		return err
 	}
 	l.named = len(l.tables) > 0
-	if l.plan, err = l.o.plan(l.db); err != nil {
+	if l.plan, err = l.o.plan(ctx, l.db); err != nil {
 		return err
 	}
 	l.plan.SchemaOnly = l.o.schemaOnly

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -59,7 +60,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 }
 
 // plan checks the flags.
-func (f *tableFlags) plan(to database.Database, jobs int) (*load.Plan, error) {
+func (f *tableFlags) plan(ctx context.Context, to database.Database, jobs int) (*load.Plan, error) {
 	pace, err := f.pace.Pace(to)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func (f *tableFlags) plan(to database.Database, jobs int) (*load.Plan, error) {
 		}
 		plan.Types = append(plan.Types, one)
 	}
-	if plan.Conversions, err = f.convert.parse(); err != nil {
+	if plan.Conversions, err = f.convert.parse(ctx, to); err != nil {
 		return nil, err
 	}
 	for _, rename := range f.renames {
