@@ -7,7 +7,8 @@ import (
 )
 
 // triggersSQL returns the statements that disable the triggers of the table $1 and of its partitions that would fire,
-// and those that enable them as they were. Those of foreign keys are no triggers of users.
+// and those that enable them as they were. Those of foreign keys are no triggers of users. Before PostgreSQL 15, those
+// that partitions have from their table count as internal.
 const triggersSQL = `
 SELECT format('ALTER TABLE ONLY %s DISABLE TRIGGER %I', t.sql, g.tgname),
 	format('ALTER TABLE ONLY %s ENABLE %sTRIGGER %I', t.sql, CASE g.tgenabled WHEN 'A' THEN 'ALWAYS ' ELSE '' END,
@@ -15,7 +16,8 @@ SELECT format('ALTER TABLE ONLY %s DISABLE TRIGGER %I', t.sql, g.tgname),
 FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT format('%I.%I', n.nspname, c.relname)) AS t(sql)
 WHERE (g.tgrelid = $1::oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree($1::oid)))
-	AND NOT g.tgisinternal AND g.tgenabled IN ('O', 'A') ORDER BY g.tgrelid <> $1::oid, t.sql, g.tgname`
+	AND (NOT g.tgisinternal OR g.tgparentid <> 0 AND g.tgconstraint = 0) AND g.tgenabled IN ('O', 'A')
+ORDER BY g.tgrelid <> $1::oid, t.sql, g.tgname`
 
 // findTriggers finds the triggers of a table that is there, if they are to be off.
 func (s *session) findTriggers(ctx context.Context, p *plan) error {
