@@ -21,7 +21,7 @@ FROM pg_depend d, t
 WHERE (d.refclassid = 'pg_class'::regclass AND d.refobjid = t.oid OR d.refclassid = 'pg_type'::regclass
 		AND d.refobjid IN (SELECT t.reltype UNION SELECT typarray FROM pg_type WHERE oid = t.reltype))
 	AND NOT CASE d.classid
-		WHEN 'pg_class'::regclass THEN d.objid = t.reltoastrelid
+		WHEN 'pg_class'::regclass THEN d.objid IN (t.oid, t.reltoastrelid)
 			OR d.objid IN (SELECT indexrelid FROM pg_index WHERE indrelid = t.oid)
 			OR d.objid IN (SELECT oid FROM pg_class WHERE relkind = 'S') AND d.deptype IN ('a', 'i')
 		WHEN 'pg_constraint'::regclass THEN
@@ -36,6 +36,7 @@ UNION SELECT 'the ' || pg_describe_object(d.classid, d.objid, d.objsubid) || ', 
 FROM pg_depend s JOIN pg_depend d ON d.refclassid = s.classid AND d.refobjid = s.objid
 WHERE s.classid = 'pg_class'::regclass AND s.refclassid = 'pg_class'::regclass AND s.refobjid = $1::oid
 	AND s.deptype = 'i' AND s.objid IN (SELECT oid FROM pg_class WHERE relkind = 'S')
+	AND NOT (d.classid = 'pg_type'::regclass AND d.deptype = 'i')
 UNION SELECT 'the table ' || inhparent::regclass::text || ', from which it inherits' FROM pg_inherits
 	WHERE inhrelid = $1::oid
 UNION SELECT 'row level security' FROM t WHERE relrowsecurity OR relforcerowsecurity
