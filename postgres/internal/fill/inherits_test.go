@@ -1,11 +1,38 @@
 package fill_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/sink"
 )
+
+// TestHypertable fills a table whose rows TimescaleDB keeps in tables that inherit from it.
+func TestHypertable(t *testing.T) {
+	database := testkit.Timescale(t).NewDatabase(t)
+	database.Exec(t, `CREATE EXTENSION timescaledb; CREATE TABLE t (n int NOT NULL);
+		SELECT create_hypertable('t', 'n', chunk_time_interval => 1)`)
+	db := openAgain(t, database.ConnString())
+	for i, existing := range []sink.Existing{sink.Refuse, sink.Append, sink.Truncate} {
+		table := beginTable(t, db, []string{"t", "public.t", `"t"`}[i], sink.Filling{Existing: existing, Loaders: 3})
+		if n := len(table.Loaders()); n != 1 || table.(sink.Limited).Alone() == "" {
+			t.Errorf("%d loaders: %q", n, table.(sink.Limited).Alone())
+		}
+		if err := loadText(table.Loaders()[0], "1\n2\n3\n"); err != nil {
+			t.Fatal(err)
+		}
+		endPart(t, table.Loaders()[0], sink.Part{Rows: 3})
+		if err := table.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		expectCount(t, database, "t", []string{"3", "6", "3"}[i])
+	}
+	if _, err := db.Table(t.Context(), "t", sink.Filling{Existing: sink.Swap}); !errors.Is(err, sink.ErrSwap) {
+		t.Errorf("swapped: %v", err)
+	}
+}
 
 // TestTruncateInherited truncates a table from which another one inherits, which keeps its rows, and a table with
 // partitions, which do not.

@@ -38,7 +38,11 @@ func (s *session) lookAt(ctx context.Context, name string, f sink.Filling) (*pla
 	if f.Conflict != sink.Fail {
 		t.copied = arrivals
 	}
-	if p.wanted > 1 && !f.EachPart {
+	switch {
+	case p.wanted == 1:
+	case t.chunked:
+		p.alone = "while a transaction has a new chunk of a hypertable, others wait that need one"
+	case !f.EachPart:
 		p.alone = aloneFor(p.Filling)
 	}
 	if p.alone != "" {

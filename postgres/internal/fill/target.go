@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,9 +24,10 @@ type target struct {
 	schema string
 	sql    string // its name with its schema, for statements
 	shown  string // the same for errors, if it is another one
-	kind   string // of pg_class.relkind: r or p
+	kind   string // of pg_class.relkind: r or p, as a hypertable counts
 
 	inherited bool // others may inherit from it
+	chunked   bool // it is a hypertable of TimescaleDB
 
 	copied string // the name of the table that COPY fills, without a schema, as the server says it in errors
 	rows   string // about how many it has
@@ -62,7 +64,8 @@ const visible = `(pg_catalog.array_position($2::name[], n.nspname) IS NOT NULL A
 // targetSQL finds relations by the texts $1, as package read does: by their name as it is, with a schema or without, or
 // as SQL reads it. Visible ones come first.
 const (
-	targetColumns = `c.oid, n.nspname, c.relname, c.relkind, greatest(c.reltuples, 0)::int8, c.relhassubclass
+	targetColumns = `c.oid, n.nspname, c.relname, c.relkind, greatest(c.reltuples, 0)::int8, c.relhassubclass,
+	EXISTS (SELECT FROM pg_catalog.pg_extension WHERE extname = 'timescaledb')
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace`
 	ofTargetKind = `c.relkind IN ('r', 'p', 'v', 'm', 'f')`
 
@@ -111,6 +114,9 @@ func (s *session) findTarget(ctx context.Context, name string) (*target, error) 
 			return nil, s.unknown(ctx, name)
 		}
 		t = targetOf(found[0])
+		if err := s.findHypertables(ctx, found[:1], t); err != nil {
+			return nil, err
+		}
 	}
 	if kind := kinds[t.kind]; kind != "" {
 		return nil, fmt.Errorf("postgres: %s is %s, which cannot be loaded", doing, kind)
@@ -137,7 +143,7 @@ func (s *session) findExact(ctx context.Context, names []string) (map[string]*ta
 			}
 		}
 	}
-	rows, err := s.query(ctx, 7, exactSQL, sqltext.Array(wanted), s.schemas, sqltext.Array(schemas),
+	rows, err := s.query(ctx, 8, exactSQL, sqltext.Array(wanted), s.schemas, sqltext.Array(schemas),
 		sqltext.Array(relations))
 	if err != nil {
 		doing := "looking for tables"
@@ -152,7 +158,29 @@ func (s *session) findExact(ctx context.Context, names []string) (map[string]*ta
 			found[name] = targetOf(row)
 		}
 	}
-	return found, nil
+	return found, s.findHypertables(ctx, rows, slices.Collect(maps.Values(found))...)
+}
+
+// findHypertables sets the kind of the targets that TimescaleDB divides into chunks, if a row of exactSQL or asSQL says
+// that it is there. Chunks inherit from their table, but its rows are all in them, as in partitions.
+func (s *session) findHypertables(ctx context.Context, rows [][][]byte, targets ...*target) error {
+	if len(rows) == 0 || string(rows[0][7]) != "t" {
+		return nil
+	}
+	found, err := s.query(ctx, 1, `
+SELECT pg_catalog.to_regclass(pg_catalog.format('%I.%I', schema_name, table_name))::oid
+FROM _timescaledb_catalog.hypertable`)
+	if err != nil {
+		return s.failed(ctx, "looking for hypertables", err)
+	}
+	for _, row := range found {
+		for _, t := range targets {
+			if t.oid == string(row[0]) {
+				t.kind, t.chunked = "p", true
+			}
+		}
+	}
+	return nil
 }
 
 // targetOf returns the relation of a row of exactSQL or asSQL.
@@ -169,7 +197,7 @@ func (s *session) findAsSQL(ctx context.Context, name string) ([][][]byte, error
 	if err := s.exec(ctx, "SAVEPOINT culvert"); err != nil {
 		return nil, err
 	}
-	found, err := s.query(ctx, 7, asSQL+namedAsSQL, name, s.schemas)
+	found, err := s.query(ctx, 8, asSQL+namedAsSQL, name, s.schemas)
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok && refused.Code == codeInvalidParameterValue {
 		err = s.exec(ctx, "ROLLBACK TO SAVEPOINT culvert")
 	}

@@ -62,14 +62,14 @@ func changed(table, how string) error {
 }
 
 // childrenSQL compares the tables that inherit from the table $1, but are no partitions, with those of names that are
-// in a plan, $2. The plan shows the current ones, whose names are current too. A table that is newer than the snapshot
-// has no visible rows.
+// in a plan, $2. The plan shows the current ones, whose names are current too. TimescaleDB leaves the table itself out,
+// which has no rows. A table that is newer than the snapshot has no visible rows.
 const childrenSQL = withFamily + `,
 planned(oid) AS (SELECT pg_catalog.to_regclass(name)::oid FROM unnest($2::text[]) AS name)
 SELECT n.nspname || '.' || c.relname FROM family f LEFT JOIN planned p ON p.oid = f.oid, LATERAL (
 	SELECT * FROM pg_catalog.pg_class r WHERE r.oid = f.oid OFFSET 0) AS c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE p.oid IS NULL AND NOT c.relispartition AND c.relkind <> 'p'
+WHERE p.oid IS NULL AND f.oid <> $1::oid AND NOT c.relispartition AND c.relkind <> 'p'
 UNION ALL SELECT n.nspname || '.' || c.relname FROM planned p JOIN pg_catalog.pg_class c USING (oid)
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE p.oid NOT IN (SELECT oid FROM family) LIMIT 1`
 

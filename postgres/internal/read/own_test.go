@@ -13,6 +13,7 @@ import (
 
 // TestSeparate reads tables without the rows of those that inherit from them, in every way in which rows can be read.
 func TestSeparate(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, database := openNew(t, `
 		CREATE TABLE parent (id int, fill text) WITH (autovacuum_enabled = off);
@@ -85,6 +86,20 @@ func TestSeparate(t *testing.T) {
 	}
 	if n, err := drain(table(t, plain, "parent")); n != 6500 || err != io.EOF {
 		t.Errorf("without Separate: %d rows, %v", n, err)
+	}
+}
+
+// TestHypertable reads a table whose rows TimescaleDB keeps in tables that inherit from it.
+func TestHypertable(t *testing.T) {
+	read.ShrinkRanges(t)
+	database := testkit.Timescale(t).NewDatabase(t)
+	database.Exec(t, `CREATE EXTENSION timescaledb; CREATE TABLE t (n int NOT NULL, fill text);
+		SELECT create_hypertable('t', 'n', chunk_time_interval => 1000);
+		INSERT INTO t SELECT i, repeat('x', 100) FROM generate_series(1, 5000) AS i; ANALYZE t`)
+	db := openAgain(t, database.ConnString())
+	expectOwn(t, db, "t", 5000, linesOf(t, database, "SELECT * FROM t"))
+	if sum := total(counts(t, db, parts(t, db, "t", source.Selection{}, 16<<10))); sum != 5000 {
+		t.Errorf("the parts have %d rows, want 5000", sum)
 	}
 }
 
