@@ -145,6 +145,7 @@ func TestNeedsDiffer(t *testing.T) {
 
 // TestNeedsLack has needs that no statement makes, which are named, with what needs them.
 func TestNeedsLack(t *testing.T) {
+	testkit.SincePostgres(t, 14, "functions with a body of the standard")
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, `CREATE OPERATOR === (leftarg = int, rightarg = int, function = int4eq);
 		CREATE FUNCTION c(int) RETURNS int IMMUTABLE LANGUAGE internal AS 'int4abs';

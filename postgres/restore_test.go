@@ -14,7 +14,7 @@ import (
 func TestRestore(t *testing.T) {
 	server := testkit.Postgres(t)
 	own := server.NewDatabase(t)
-	own.Exec(t, everything)
+	own.Exec(t, everything(t))
 	open := func(t *testing.T, database *testkit.PostgresDatabase) source.Source {
 		src, err := postgres.OpenSource(context.Background(), database.ConnString())
 		if err != nil {

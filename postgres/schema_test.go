@@ -13,8 +13,17 @@ import (
 	"culvert/source"
 )
 
-// everything is a schema with every kind of object that tables need or have.
-const everything = `
+// everything returns a schema with every kind of object that tables need or have.
+func everything(t *testing.T) string {
+	if testkit.PostgresVersion(t) < 14 {
+		return strings.ReplaceAll(everythingSQL, atomicBody, "AS 'SELECT 1; SELECT 2'")
+	}
+	return everythingSQL
+}
+
+const atomicBody = "BEGIN ATOMIC SELECT 1; SELECT CASE WHEN i > 0 THEN 1 ELSE 2 END; END"
+
+const everythingSQL = `
 CREATE EXTENSION pg_trgm;
 CREATE SCHEMA "Shop";
 COMMENT ON SCHEMA "Shop" IS 'it''s; a shop';
@@ -27,7 +36,7 @@ CREATE SEQUENCE "Shop".free START 7 INCREMENT 3;
 CREATE FUNCTION "Shop".double(i int) RETURNS int LANGUAGE sql IMMUTABLE AS $$ SELECT i * 2; -- ' " $x$
 $$;
 CREATE FUNCTION "Shop".atomic(i int) RETURNS int LANGUAGE sql IMMUTABLE
-	BEGIN ATOMIC SELECT 1; SELECT CASE WHEN i > 0 THEN 1 ELSE 2 END; END;
+	` + atomicBody + `;
 CREATE FUNCTION "Shop".log() RETURNS trigger LANGUAGE plpgsql AS $body$
 BEGIN
 	RAISE EXCEPTION 'the trigger must not fire while rows are loaded; $$';
@@ -137,7 +146,7 @@ func fillAll(t *testing.T, to, from *testkit.PostgresDatabase) {
 func TestSchema(t *testing.T) {
 	server := testkit.Postgres(t)
 	from, to := server.NewDatabase(t), server.NewDatabase(t)
-	from.Exec(t, everything)
+	from.Exec(t, everything(t))
 	schema := schemaOf(t, from)
 	if len(schema.Lacks) > 0 {
 		t.Errorf("the schema lacks %q", schema.Lacks)

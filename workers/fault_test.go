@@ -122,8 +122,7 @@ func allDie(t *testing.T, f *fixture) {
 	process.kill()
 	first.kill()
 	// The server notices later that they have gone, and a session that it still has holds the snapshot.
-	f.db.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-		WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+	f.db.EndSessions(t, "true")
 }
 
 func TestSnapshotIsLost(t *testing.T) {

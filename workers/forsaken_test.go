@@ -83,9 +83,8 @@ func TestMixedWhileItRuns(t *testing.T) {
 	process := worker.start(t)
 	process.writeSome(t)
 	process.kill()
-	f.db.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-			WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid();
-		INSERT INTO orders VALUES (0, 'new')`)
+	f.db.EndSessions(t, "true")
+	f.db.Exec(t, "INSERT INTO orders VALUES (0, 'new')")
 	worker.Name, worker.Steps = "second", false
 	process = worker.start(t)
 	(<-running).check(t)

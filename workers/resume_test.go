@@ -50,8 +50,7 @@ func (f *fixture) breakOff(t *testing.T) (parts []string) {
 	})
 	process.kill()
 	// The server notices later that it has gone, and a session that it still has holds the snapshot.
-	f.db.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = current_database()
-		AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND pid <> ALL ('`+others+`')`)
+	f.db.EndSessions(t, "pid <> ALL ('"+others+"')")
 	return parts
 }
 

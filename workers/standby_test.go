@@ -48,8 +48,7 @@ func (s *standby) replay() {
 
 // end ends the sessions of processes that were killed, which the server would notice later.
 func (s *standby) end() {
-	s.here.Query(s.t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-		WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+	s.here.EndSessions(s.t, "true")
 }
 
 // TestStandby kills exports from a standby: one that has paused, and one whose snapshot is held.

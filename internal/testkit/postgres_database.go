@@ -50,6 +50,23 @@ func (db *PostgresDatabase) Query(tb testing.TB, sql string) [][]string {
 	return query(tb, db.ConnString(), sql)
 }
 
+// EndSessions ends the sessions of other clients for which a condition on pg_stat_activity holds, such as "true", and
+// returns their number when they have ended.
+func (db *PostgresDatabase) EndSessions(tb testing.TB, condition string) int {
+	tb.Helper()
+	found := db.Query(tb, `SELECT pid FROM pg_stat_activity WHERE datname = current_database()
+		AND backend_type = 'client backend' AND pid <> pg_backend_pid() AND (`+condition+`)`)
+	for _, row := range found {
+		db.Exec(tb, fmt.Sprintf(`DO $$ BEGIN
+			PERFORM pg_terminate_backend(%[1]s);
+			WHILE EXISTS (SELECT FROM pg_stat_activity WHERE pid = %[1]s) LOOP
+				PERFORM pg_sleep(0.001), pg_stat_clear_snapshot();
+			END LOOP;
+		END $$`, row[0]))
+	}
+	return len(found)
+}
+
 // Psql runs psql with additional arguments, such as "-c", and returns its output.
 func (db *PostgresDatabase) Psql(tb testing.TB, args ...string) []byte {
 	tb.Helper()

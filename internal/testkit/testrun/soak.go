@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type slice struct {
 	system   string // GOOS/GOARCH, if it is a build for another system in place of tests
 	race     bool   // the usual forms, under the race detector
 	turn     int    // from 1 on, of the packages that take turns under the race detector, if packages is empty
+	server   string // which ./dev has put into the directory of the tests, for their usual forms
 }
 
 // soakSlices are all long forms.
@@ -65,6 +67,12 @@ var soakSlices = []slice{
 		tests: "^Test(CutRange|CutPart|Sum|AfterFailures)$",
 	},
 	{name: "benchmarks", module: "bench", packages: []string{"."}, tests: "^TestWorkloads$"},
+	{name: "postgres-13", packages: ofPostgres, tests: ".", server: "postgres-13"},
+	{name: "postgres-14", packages: ofPostgres, tests: ".", server: "postgres-14"},
+	{name: "postgres-16", packages: ofPostgres, tests: ".", server: "postgres-16"},
+	{name: "postgres-17", packages: ofPostgres, tests: ".", server: "postgres-17"},
+	{name: "postgres-18", packages: ofPostgres, tests: ".", server: "postgres-18"},
+	{name: "mysql", packages: []string{"./mysql/..."}, tests: ".", server: "mysql"},
 	{name: "windows-amd64", system: "windows/amd64"},
 	{name: "linux-arm64", system: "linux/arm64"},
 	{name: "darwin-arm64", system: "darwin/arm64"},
@@ -73,6 +81,24 @@ var soakSlices = []slice{
 	{name: "race-1", tests: ".", race: true, turn: 1},
 	{name: "race-2", tests: ".", race: true, turn: 2},
 	{name: "race-3", tests: ".", race: true, turn: 3},
+}
+
+// ofPostgres are the packages whose tests depend on the version of the server.
+var ofPostgres = []string{"./postgres/...", "./workers"}
+
+// newestPostgres has pg_dump and psql.
+const newestPostgres = "postgres-18/lib/postgresql/18/bin"
+
+// serverEnvironment has tests use a server other than the shared one.
+func serverEnvironment(name string) []string {
+	if name == "mysql" {
+		return []string{"CULVERT_TEST_MYSQL=" + filepath.Join(os.TempDir(), "mysql/bin/mysqld")}
+	}
+	programs := []string{filepath.Join(os.TempDir(), newestPostgres), os.Getenv("PATH")}
+	if !strings.HasPrefix(newestPostgres, name) {
+		programs = append([]string{filepath.Join(os.TempDir(), name, "bin")}, programs...)
+	}
+	return []string{"CULVERT_TEST_POSTGRES=", "PATH=" + strings.Join(programs, string(filepath.ListSeparator))}
 }
 
 // soak runs slices of the long forms of tests: those that are named, all, or the one whose turn it is today. So each
@@ -99,6 +125,9 @@ func soak(ctx context.Context, r *report, names []string) error {
 		p := pass{
 			name: "soak " + s.name, dir: cmp.Or(s.module, "."), packages: s.packages,
 			flags: []string{parallel, "-run", s.tests}, env: []string{"CULVERT_TEST_SOAK=1"},
+		}
+		if s.server != "" {
+			p.env = serverEnvironment(s.server)
 		}
 		if s.race {
 			p.flags, p.env = append(raceFlags(), p.flags...), raceEnvironment

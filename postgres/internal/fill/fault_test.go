@@ -384,8 +384,7 @@ func TestKilled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		database.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-			WHERE application_name = 'victim' AND datname = current_database()`)
+		database.EndSessions(t, "application_name = 'victim'")
 		err := loadText(table.Loaders()[0], "2\n")
 		if !errors.Is(err, source.ErrUnavailable) {
 			t.Errorf("%+v: %v", f, err)

@@ -61,8 +61,7 @@ func TestGroupKeyNames(t *testing.T) {
 // transaction after that, which would keep VACUUM from its work.
 func TestGroupIdle(t *testing.T) {
 	db, database := openNew(t, "CREATE TABLE t (n int)")
-	database.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-		WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+	database.EndSessions(t, "true")
 	if _, err := db.PlanGroup(t.Context(), membersOf(sink.Filling{}, "t")); err != nil {
 		t.Fatal(err)
 	}

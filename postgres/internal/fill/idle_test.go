@@ -11,8 +11,7 @@ import (
 func TestIdleSession(t *testing.T) {
 	db, database := openNew(t, "CREATE TABLE t (n int)")
 	for range 2 {
-		database.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-			WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+		database.EndSessions(t, "true")
 		table := beginTable(t, db, "t", sink.Filling{Existing: sink.Append})
 		loadRows(t, table)
 		if err := table.Commit(); err != nil {

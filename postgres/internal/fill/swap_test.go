@@ -314,9 +314,8 @@ func TestSwapLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		database.Exec(t, `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
-			WHERE application_name = 'victim' AND datname = current_database();
-			CREATE TABLE left_by AS SELECT relname FROM pg_class
+		database.EndSessions(t, "application_name = 'victim'")
+		database.Exec(t, `CREATE TABLE left_by AS SELECT relname FROM pg_class
 			WHERE relname LIKE 'culvert_swap%' AND relkind = 'r'`)
 		expectCount(t, database, "left_by", "1")
 		database.Exec(t, "DROP TABLE left_by")

@@ -24,6 +24,7 @@ const largeRowsSQL = `
 // TestLargeRowsTogether: of large rows, the readers of a table hold no more than their bound at a time, or one row that
 // is larger. A row is held until its reader asks for the next.
 func TestLargeRowsTogether(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	for name, most := range map[string]int64{"6000000": 16 << 20, "17000000": 17_000_000 + 5_100} {
 		database := testkit.Postgres(t).NewDatabase(t)
@@ -67,6 +68,7 @@ func TestLargeRowsTogether(t *testing.T) {
 // TestLargeRowsInTurn reads the parts of a table in turn, in one goroutine that keeps what it has read. None waits for
 // another.
 func TestLargeRowsInTurn(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, strings.ReplaceAll(largeRowsSQL, "%SIZE", "9000000"))
@@ -96,6 +98,7 @@ func TestLargeRowsInTurn(t *testing.T) {
 
 // TestLargeRowsCanceled ends readers that wait for each other's large rows.
 func TestLargeRowsCanceled(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, strings.ReplaceAll(largeRowsSQL, "%SIZE", "17000000"))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/postgres/internal/read"
 	"culvert/source"
 )
@@ -121,6 +122,7 @@ func TestInheritance(t *testing.T) {
 
 // TestDetachPending lists a partition whose rows the parent gives no more.
 func TestDetachPending(t *testing.T) {
+	testkit.SincePostgres(t, 14, "partitions that are being detached")
 	db, database := openNew(t, `
 		CREATE TABLE parent (a int) PARTITION BY LIST (a);
 		CREATE TABLE part PARTITION OF parent FOR VALUES IN (1); INSERT INTO parent VALUES (1)`)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/postgres/internal/read"
 	"culvert/source"
 )
@@ -18,6 +19,7 @@ const conditionTable = `
 
 // TestDivideByCost divides what meets a condition only if the server would not do more work than for one reader.
 func TestDivideByCost(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, _ := openNew(t, conditionTable)
 	for where, divided := range map[string]bool{
@@ -63,6 +65,7 @@ func TestDivideByCost(t *testing.T) {
 
 // TestDivideOneMeaning does not divide what meets a condition that each connection may take otherwise.
 func TestDivideOneMeaning(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, _ := openNew(t, conditionTable+`;
 		CREATE FUNCTION fixed(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END';

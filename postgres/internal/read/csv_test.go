@@ -74,6 +74,7 @@ SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF
 
 // TestCSVIsThatOfPsql compares both ways to CSV with psql, byte for byte, under settings that are hostile to it.
 func TestCSVIsThatOfPsql(t *testing.T) {
+	testkit.SincePostgres(t, 14, "multiranges")
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, nastySQL)
 	for _, sql := range nastyRows {

@@ -19,6 +19,7 @@ import (
 // TestDividedKilled ends the connection of one reader. It alone has an error; that the others end is the part of their
 // context.
 func TestDividedKilled(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, manyRows)
@@ -30,10 +31,8 @@ func TestDividedKilled(t *testing.T) {
 		if err := all[victim].Next(&b); err != nil {
 			t.Fatal(err)
 		}
-		const end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity " +
-			"WHERE state = 'active' AND application_name = 'culvert' AND datname = current_database()"
-		if ended := database.Query(t, end); len(ended) != 1 {
-			t.Fatalf("%d connections are at work", len(ended))
+		if n := database.EndSessions(t, "state = 'active' AND application_name = 'culvert'"); n != 1 {
+			t.Fatalf("%d connections are at work", n)
 		}
 		errs := make([]error, len(all))
 		var reading sync.WaitGroup
@@ -66,6 +65,7 @@ func drop(p []byte) (int, error) { return len(p), nil }
 
 // TestDividedCanceled ends all readers by their context, in both ways to read.
 func TestDividedCanceled(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, database := openNew(t, manyRows+"; CREATE TABLE few AS SELECT * FROM t WHERE i <= 5000")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -102,6 +102,7 @@ func TestDividedCanceled(t *testing.T) {
 
 // TestDivideCanceled cancels while connections are opened.
 func TestDivideCanceled(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,17 +132,18 @@ func TestDivideCanceled(t *testing.T) {
 
 // TestDivideExporterKilled ends the first connection once it has exported its snapshot, before others come with it.
 func TestDivideExporterKilled(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
-	const first = "SELECT pid FROM pg_stat_activity WHERE application_name = 'culvert' " +
-		"AND datname = current_database() ORDER BY backend_start LIMIT 1"
+	const first = "pid = (SELECT pid FROM pg_stat_activity WHERE application_name = 'culvert' " +
+		"AND datname = current_database() ORDER BY backend_start LIMIT 1)"
 	rolledBack := false
 	edit := func(m message) ([]byte, error) {
 		// The second connection, which rehearsed the export, is about to begin again.
 		if m.kind() == 'C' && m.body() == "ROLLBACK\x00" && !rolledBack {
 			rolledBack = true
-			database.Query(t, "SELECT pg_terminate_backend(("+first+"), 10000)")
+			database.EndSessions(t, first)
 		}
 		return m, nil
 	}
@@ -166,6 +168,7 @@ func TestDivideExporterKilled(t *testing.T) {
 
 // TestDivideWaitsInVain is given no second connection, as by a pooler that has none left.
 func TestDivideWaitsInVain(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	read.ShortenPatience(t)
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
@@ -196,6 +199,7 @@ func TestDivideWaitsInVain(t *testing.T) {
 // TestDivideSilentHelpers has the connections of before fall silent between two tables. Neither to find that out nor to
 // close them may take for ever.
 func TestDivideSilentHelpers(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
@@ -237,6 +241,7 @@ func TestDivideSilentHelpers(t *testing.T) {
 // TestDividedChanged changes a table after it was divided. The change has to wait, as all connections have locked the
 // table and its children; only the name of a schema is never locked.
 func TestDividedChanged(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	const tables = `
 		CREATE TABLE plain AS SELECT generate_series(1, 5000) AS id;
@@ -286,6 +291,7 @@ func TestDividedChanged(t *testing.T) {
 // TestDivideBehindChange has a change of the table wait for the first connection when the others ask for their locks.
 // The first reads alone, and then it is the turn of the change.
 func TestDivideBehindChange(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	read.ShortenLockTimeouts(t)
 	for _, change := range []string{"ALTER TABLE t ADD late int", "BEGIN; LOCK TABLE t", "DROP TABLE t"} {
@@ -322,6 +328,7 @@ func behind(t *testing.T, database *testkit.PostgresDatabase, table, sql string)
 // TestDividedNewChild gives a table that was divided one more child, which someone keeps locked. Reading must come to
 // an end.
 func TestDividedNewChild(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	read.ShortenLockTimeouts(t)
 	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id;"+
@@ -349,6 +356,7 @@ func TestDividedNewChild(t *testing.T) {
 
 // TestDividedWrongCount has a proxy change the number of rows that the server confirms for one range.
 func TestDividedWrongCount(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	var once sync.Once

@@ -189,6 +189,7 @@ const dividedTables = `
 
 // TestDivide reads tables that others change after the transaction began, and while they are read.
 func TestDivide(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	database := testkit.Postgres(t).NewDatabase(t)
 	database.Exec(t, dividedTables)
@@ -272,6 +273,7 @@ func expectGone(tb testing.TB, database *testkit.PostgresDatabase) {
 
 // TestDivideOneMoment has a row move through a table, of which every reader must see the same place.
 func TestDivideOneMoment(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, `
 		CREATE TABLE t AS SELECT i AS id, repeat('x', 200) AS fill, 0 AS times FROM generate_series(1, 2000) AS i`)
@@ -314,6 +316,7 @@ func encodedBody(tb testing.TB, rows source.Rows) string {
 
 // TestDivideRights reads through a parent what its user may not read by itself, and no part of what is filtered.
 func TestDivideRights(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, `
 		CREATE SCHEMA closed; CREATE TABLE parts (id int) PARTITION BY LIST (id);
@@ -338,6 +341,7 @@ func TestDivideRights(t *testing.T) {
 
 // TestDivideHostile must use none of the operators and functions that the owner of the database has put first.
 func TestDivideHostile(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, `
 		CREATE TABLE t AS SELECT generate_series(1, 5000) AS id;
@@ -359,6 +363,7 @@ func TestDivideHostile(t *testing.T) {
 
 // TestDivideTwice asks for what cannot be, and the rows go on.
 func TestDivideTwice(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, _ := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 200000) AS id")
 	all := divide(t, db, "t", 2)
@@ -392,6 +397,7 @@ func TestDivideTwice(t *testing.T) {
 
 // TestDividedUnread refuses another table as long as a reader may still want rows, in whatever order they end.
 func TestDividedUnread(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, _ := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	ctx := context.Background()
@@ -426,6 +432,7 @@ func TestDividedUnread(t *testing.T) {
 
 // TestDividedGrown has a table grow tenfold after it was divided. No reader looks through what has been added.
 func TestDividedGrown(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 50000) AS id")
 	want := linesOf(t, database, "TABLE t")
@@ -461,6 +468,7 @@ func TestDividedGrown(t *testing.T) {
 
 // TestDone measures while others read.
 func TestDone(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, _ := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 50000) AS id")
 	rows := table(t, db, "t")

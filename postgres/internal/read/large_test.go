@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/postgres/internal/read"
 	"culvert/source"
 )
@@ -11,6 +12,7 @@ import (
 // TestDivideLargeValues shares tables among readers of which nearly all is in values that are kept apart from their
 // rows. The rows of a page are divided if there are few pages.
 func TestDivideLargeValues(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	db, database := openNew(t, `
 		CREATE TABLE many (id int, v text); ALTER TABLE many ALTER v SET STORAGE EXTERNAL;

@@ -20,6 +20,7 @@ import (
 // catalogs: another client goes on working. CULVERT_TEST_ROUNDS is the number of tables for a server with the locks
 // that it has by default.
 func TestManyTables(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	const catalogs = 40
 	count, room := 100, 20*20
 	config := testkit.PostgresConfig{Settings: []string{"max_locks_per_transaction = 20", "max_connections = 20"}}

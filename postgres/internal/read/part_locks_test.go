@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/postgres/internal/read"
 	"culvert/source"
 )
@@ -28,6 +29,7 @@ func partsBehindChange(t *testing.T, sql, change string) (
 // TestPartBehindChange has a change of the table wait for the session that has cut it. The others do not wait for the
 // change for ever, since it waits for the end of all of them; and the first one reads all parts.
 func TestPartBehindChange(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShortenLockTimeouts(t)
 	for _, change := range []string{"ALTER TABLE t ADD late int", "DROP TABLE t"} {
 		db, parts, pid, changed := partsBehindChange(t,

@@ -136,6 +136,7 @@ func counts(tb testing.TB, db *read.DB, parts []source.Part) []int {
 
 // TestPartsOfEqualWeight cuts tables whose pages have very different weights.
 func TestPartsOfEqualWeight(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	db, _ := openNew(t, `
 		CREATE TABLE skewed (id int, fill text) PARTITION BY RANGE (id);
 		CREATE TABLE skewed1 PARTITION OF skewed FOR VALUES FROM (0) TO (100);
@@ -172,6 +173,7 @@ func TestPartsOfEqualWeight(t *testing.T) {
 
 // TestPartsInOne are tables and selections that are not cut, with the reason.
 func TestPartsInOne(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	db, _ := openNew(t, `
 		CREATE TABLE t AS SELECT i AS id, now() AS at, repeat('x', 1000) AS fill FROM generate_series(1, 1000) AS i;
 		CREATE INDEX ON t (id); ANALYZE t; CREATE VIEW v AS TABLE t; CREATE MATERIALIZED VIEW m AS TABLE t`)
@@ -269,6 +271,7 @@ func TestStateAfterCrash(t *testing.T) {
 
 // TestStandby shares the snapshots of a standby, which show the same only while it has paused.
 func TestStandby(t *testing.T) {
+	testkit.SincePostgres(t, 14, "the state of a pause in the replay of the log")
 	settings := []string{"wal_level = replica", "max_wal_senders = 4"}
 	primary := testkit.NewPostgres(t, testkit.PostgresConfig{Settings: settings})
 	database := primary.NewDatabase(t)

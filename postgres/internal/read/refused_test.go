@@ -80,6 +80,7 @@ func divideFewer(tb testing.TB, db *read.DB, name string, readers int, reason st
 
 // TestDivideBehindPooler has other connections not come to the same place.
 func TestDivideBehindPooler(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	snapshot := func(m message) ([]byte, error) {
@@ -112,6 +113,7 @@ func TestDivideBehindPooler(t *testing.T) {
 // TestDivideWithFewConnections is given less than it asks for. The server keeps to such a limit only approximately
 // (CREATE DATABASE in its manual): a session counts while it is still being refused.
 func TestDivideWithFewConnections(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	limited := func(limit int) *read.DB {
@@ -136,6 +138,7 @@ func TestDivideWithFewConnections(t *testing.T) {
 // TestDivideRefusedTogether has the server refuse connections that were opened at the same time, and then one that is
 // opened alone.
 func TestDivideRefusedTogether(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, "CREATE TABLE t AS SELECT generate_series(1, 5000) AS id")
 	for _, test := range []struct{ refusals, readers, opened int32 }{
@@ -169,6 +172,7 @@ func TestDivideRefusedTogether(t *testing.T) {
 
 // TestDivideRefusedByServer reads with one connection what the server gives, but not in ranges.
 func TestDivideRefusedByServer(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, `
 		CREATE TABLE t AS SELECT generate_series(1, 5000) AS id;
@@ -204,6 +208,7 @@ func TestDivideRefusedByServer(t *testing.T) {
 // TestDivideWithoutSnapshot has the server not export snapshots: to nobody but superusers, and when it cannot. The
 // first connection must not lose its view by that.
 func TestDivideWithoutSnapshot(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{})
 	database := server.NewDatabase(t)
@@ -245,6 +250,7 @@ func TestDivideWithoutSnapshot(t *testing.T) {
 // TestDivideFewLocks reads tables of many partitions on a server with room for few locks. All readers together take at
 // most half of them.
 func TestDivideFewLocks(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{
 		Settings: []string{"max_locks_per_transaction = 10", "max_connections = 20"}, // 200 locks
@@ -291,6 +297,7 @@ func TestDivideFewLocks(t *testing.T) {
 
 // TestDivideManySmall opens no connections that would have nothing to do: a range takes its pages of all partitions.
 func TestDivideManySmall(t *testing.T) {
+	testkit.SincePostgres(t, 14, "ranges of pages")
 	read.ShrinkRanges(t)
 	_, database := openNew(t, "CREATE TABLE t (id int) PARTITION BY HASH (id)")
 	database.Exec(t, `DO $do$ BEGIN FOR i IN 0 .. 49 LOOP

@@ -303,13 +303,23 @@ func TestRowSecurity(t *testing.T) {
 
 // TestNotNull finds the columns that have no NULL: not those whose constraint does not hold for all rows that are read.
 func TestNotNull(t *testing.T) {
+	withNull := "ALTER TABLE grandchild ALTER n DROP NOT NULL;"
+	columns := map[string][]string{
+		"plain": {"id", "n"}, "parent": {"id"}, "child": {"id", "own"}, "grandchild": {"id", "own"},
+		"parted": {"id"}, "one": {"id"}, "spread": nil, "seen": nil,
+	}
+	if testkit.PostgresVersion(t) >= 18 { // which refuses that
+		withNull = ""
+		columns["parent"], columns["child"] = []string{"id", "n"}, []string{"id", "n", "own"}
+		columns["grandchild"] = columns["child"]
+	}
 	db, _ := openNew(t, `
 		CREATE DOMAIN must AS int NOT NULL;
 		CREATE TABLE plain (id int PRIMARY KEY, n int NOT NULL, d must);
 		CREATE TABLE parent (id int NOT NULL, n int NOT NULL, free int);
 		CREATE TABLE child (own int NOT NULL) INHERITS (parent);
 		CREATE TABLE grandchild () INHERITS (child);
-		ALTER TABLE grandchild ALTER n DROP NOT NULL;
+		`+withNull+`
 		CREATE TABLE parted (id int NOT NULL, n int) PARTITION BY LIST (id);
 		CREATE TABLE one PARTITION OF parted FOR VALUES IN (1);
 		CREATE EXTENSION postgres_fdw;
@@ -317,10 +327,7 @@ func TestNotNull(t *testing.T) {
 		CREATE TABLE spread (id int NOT NULL) PARTITION BY LIST (id);
 		CREATE FOREIGN TABLE far PARTITION OF spread FOR VALUES IN (1) SERVER elsewhere;
 		CREATE VIEW seen AS SELECT * FROM plain`)
-	for table, want := range map[string][]string{
-		"plain": {"id", "n"}, "parent": {"id"}, "child": {"id", "own"}, "grandchild": {"id", "own"},
-		"parted": {"id"}, "one": {"id"}, "spread": nil, "seen": nil,
-	} {
+	for table, want := range columns {
 		rows, err := db.Table(t.Context(), table)
 		if err != nil {
 			t.Fatal(err)
