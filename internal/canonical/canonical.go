@@ -62,15 +62,10 @@ type column struct {
 
 // mayDiffer reports whether a field of the column, as it is written, may differ from the canonical one.
 func (c *column) mayDiffer(field []byte) bool {
-	return len(field) > 0 && (c.differs == nil || c.differs(field))
-}
-
-// isCanonical reports whether the field that begins at a place of a line is seen to be canonical, and where it ends.
-func (c *column) isCanonical(line []byte, at int) (end int, is bool) {
-	if c.logical.Class != source.JSONClass || c.differs != nil || line[at] != '"' {
-		return 0, false
+	if len(field) == 0 || c.differs != nil {
+		return len(field) > 0 && c.differs(field)
 	}
-	return isCanonicalJSON(line, at)
+	return c.logical.Class != source.JSONClass || !isNothing(field)
 }
 
 // TypesOf returns the types of the columns of rows that a database of a dialect prints. If another has made the
@@ -84,7 +79,7 @@ func TypesOf(columns []source.Column, printed source.Dialect, changed ...string)
 			by = ""
 		}
 		if mayDiffer(c, by) {
-			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by), quickOf(c, by)})
+			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by), quickOf(c)})
 			t.zeros = hasZeros(c, by) && (t.zeros || len(t.checked) == 1)
 		}
 	}
@@ -169,8 +164,8 @@ type Adder struct {
 
 	types  *Types
 	values Values
-	line   []byte // that is canonical
-	field  []byte // without its quotes
+	line   jsonInLine // and the canonical line
+	field  []byte     // without its quotes
 
 	parts struct {
 		text, canonical rowsum.Adder
@@ -189,8 +184,8 @@ func (a *Adder) Reset(types *Types) {
 
 // shrink frees what large values have left, so that each adder keeps little, however many there are.
 func (a *Adder) shrink() {
-	if cap(a.line) > keptSize {
-		a.line = nil
+	if cap(a.line.out)+cap(a.line.spare)+cap(a.line.members)*memberSize > keptSize {
+		a.line = jsonInLine{}
 	}
 	if cap(a.field) > keptSize {
 		a.field = nil
@@ -216,8 +211,8 @@ func (a *Adder) Line(line []byte) {
 
 // canonical returns the canonical text of a line, if it differs. It looks only at the fields that may.
 func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
-	a.line = a.line[:0]
-	at, index, taken := 0, 0, 0
+	a.line.out, a.line.taken = a.line.out[:0], 0
+	at, index := 0, 0
 	for i := range a.types.checked {
 		c := &a.types.checked[i]
 		for ; index < c.index && at < len(line); index++ {
@@ -226,57 +221,44 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 		if at >= len(line) {
 			break // a row of fewer fields than columns
 		}
-		if end, is := c.isCanonical(line, at); is {
-			at, index = end+1, index+1
-			continue
+		index++
+		if line[at] == '"' && c.logical.Class == source.JSONClass && (c.differs == nil || a.types.zeros) {
+			if end := a.line.field(line, at); end >= 0 {
+				at = end + 1
+				continue
+			}
 		}
 		end := fieldEnd(line, at)
-		if value := line[at:end]; c.mayDiffer(value) && a.appendCanonical(c, line[taken:at], value) {
-			taken, differs = end, true
+		if c.mayDiffer(line[at:end]) {
+			a.appendCanonical(c, line, at, end)
 		}
-		at, index = end+1, index+1
+		at = end + 1
 	}
-	if !differs {
+	if a.line.taken == 0 {
 		return nil, false
 	}
-	a.line = append(a.line, line[taken:]...)
-	return a.line, true
+	a.line.copy(line, len(line), 0)
+	return a.line.out, true
 }
 
 // appendCanonical appends what is before a field, and its canonical text, to the canonical line, if it differs.
-func (a *Adder) appendCanonical(c *column, before, field []byte) bool {
+func (a *Adder) appendCanonical(c *column, line []byte, at, end int) {
+	field, before := line[at:end], line[a.line.taken:at]
+	begin := len(a.line.out)
 	if c.quick != nil {
-		begin := len(a.line)
 		var ok bool
-		if a.line, ok = c.quick(append(a.line, before...), field); ok {
-			return true
+		if a.line.out, ok = c.quick(append(a.line.out, before...), field); ok {
+			a.line.taken = end
+			return
 		}
-		a.line = a.line[:begin]
-	}
-	if c.logical.Class == source.JSONClass && field[0] == '"' && 1 < len(field) && len(field) <= MaxJSON {
-		if differs, ok := a.appendJSON(before, field); ok {
-			return differs
-		}
+		a.line.out = a.line.out[:begin]
 	}
 	value, memory := unquoted(field, a.field)
 	a.field = memory
-	text, ok := a.values.canonical(c.logical, value)
-	if ok {
-		a.line = c.appendField(append(a.line, before...), text)
+	if text, differs := a.values.canonical(c.logical, value); differs {
+		a.line.out = c.appendField(append(a.line.out, before...), text)
+		a.line.taken = end
 	}
-	return ok
-}
-
-// appendJSON does the same for JSON in quotes, if it is not rare. Then it reports true.
-func (a *Adder) appendJSON(before, field []byte) (differs, ok bool) {
-	begin := len(a.line)
-	a.line = append(a.line, before...)
-	start := len(a.line)
-	a.line, ok = a.values.json.appendQuoted(a.line, field)
-	if differs = ok && !bytes.Equal(a.line[start:], field); !differs {
-		a.line = a.line[:begin]
-	}
-	return differs, ok
 }
 
 // fieldEnd returns where the field that begins at a place of a line ends: at its comma, or at the line feed.
@@ -294,11 +276,10 @@ func fieldEnd(line []byte, at int) int {
 	}
 	// Most fields are short, which a search takes longer for than to look at eight bytes at a time: the lowest of those
 	// that are a comma becomes 0, and the lowest 0 is found by what it borrows.
-	const word, ones = 8, 0x0101010101010101
 	const commas = ones * ','
 	for end := min(at+2*word, len(line)-word); at < end; at += word {
 		differing := binary.LittleEndian.Uint64(line[at:]) ^ commas
-		if found := (differing - ones) &^ differing & (ones << 7); found != 0 {
+		if found := (differing - ones) &^ differing & highs; found != 0 {
 			return at + bits.TrailingZeros64(found)/word
 		}
 	}

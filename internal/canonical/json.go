@@ -18,15 +18,19 @@ const (
 
 // jsonPrinter prints JSON as jsonb does. It prints each object as it reads it, and then puts its members in order.
 type jsonPrinter struct {
-	text    []byte
-	at      int
-	out     []byte
-	first   int      // where the text begins in out
+	jsonObjects // whose keys have no escapes
+	text        []byte
+	at          int
+	first       int // where the text begins in out
+	depth       int
+}
+
+// jsonObjects puts the members of objects in order.
+type jsonObjects struct {
+	out     []byte   // what is printed
 	members []member // of the objects that are open
-	keys    []byte   // without escapes
+	keys    []byte
 	spare   []byte
-	depth   int
-	doubled bool // each quote of the text is written twice, as in a quoted field of CSV
 }
 
 // memberSize is the size of a member in bytes. JSON may consist of little but members.
@@ -55,20 +59,6 @@ func (p *jsonPrinter) append(dst, text []byte) ([]byte, bool) {
 	dst = p.out
 	p.text, p.out = nil, nil
 	return dst, ok
-}
-
-// appendQuoted appends the canonical text of JSON in a quoted field of CSV as such a field. It reports false for what
-// append refuses, and also for what is rare: numbers with exponents, and text that needs no quotes.
-func (p *jsonPrinter) appendQuoted(dst, field []byte) ([]byte, bool) {
-	dst = append(dst, '"')
-	begin := len(dst)
-	p.doubled = true
-	dst, ok := p.append(dst, field[1:len(field)-1])
-	p.doubled = false
-	if text := dst[begin:]; !ok || bytes.IndexByte(text, ',') < 0 && bytes.IndexByte(text, '"') < 0 {
-		return dst, false
-	}
-	return append(dst, '"'), true
 }
 
 func (p *jsonPrinter) skipSpace() {
@@ -199,88 +189,80 @@ func (p *jsonPrinter) object() bool {
 func size(text []byte) uint32 { return uint32(len(text)) } // at most longest(MaxJSON)
 
 // compare orders keys by their length, and then by their bytes.
-func (p *jsonPrinter) compare(a, b span) int {
+func (o *jsonObjects) compare(a, b span) int {
 	if order := cmp.Compare(a.end-a.start, b.end-b.start); order != 0 {
 		return order
 	}
-	return bytes.Compare(p.keys[a.start:a.end], p.keys[b.start:b.end])
+	return bytes.Compare(o.keys[a.start:a.end], o.keys[b.start:b.end])
 }
 
 // order puts the members of the object that ends in order, and keeps the last of those with the same key.
-func (p *jsonPrinter) order(first int) {
-	all := p.members[first:]
+func (o *jsonObjects) order(first int) {
+	all := o.members[first:]
 	ordered := true
 	for i := 1; i < len(all) && ordered; i++ {
-		ordered = p.compare(all[i-1].key, all[i].key) < 0
+		ordered = o.compare(all[i-1].key, all[i].key) < 0
 	}
 	if ordered {
 		return
 	}
 	start := all[0].start
-	p.sort(all)
-	p.spare = p.spare[:0]
+	o.sort(all)
+	o.spare = o.spare[:0]
 	for i, m := range all {
-		if i+1 < len(all) && p.compare(m.key, all[i+1].key) == 0 {
+		if i+1 < len(all) && o.compare(m.key, all[i+1].key) == 0 {
 			continue // the sort is stable
 		}
-		if len(p.spare) > 0 {
-			p.spare = append(p.spare, ", "...)
+		if len(o.spare) > 0 {
+			o.spare = append(o.spare, ", "...)
 		}
-		p.spare = append(p.spare, p.out[m.start:m.end]...)
+		o.spare = append(o.spare, o.out[m.start:m.end]...)
 	}
-	p.out = append(p.out[:start], p.spare...)
+	o.out = append(o.out[:start], o.spare...)
 }
 
 // sort sorts members, and keeps the order of equal ones.
-func (p *jsonPrinter) sort(all []member) {
+func (o *jsonObjects) sort(all []member) {
 	const few = 12
 	if len(all) > few {
 		middle := len(all) / 2
-		p.sort(all[:middle])
-		p.sort(all[middle:])
-		p.merge(all, middle)
+		o.sort(all[:middle])
+		o.sort(all[middle:])
+		o.merge(all, middle)
 		return
 	}
 	for i := 1; i < len(all); i++ {
-		for j := i; j > 0 && p.compare(all[j-1].key, all[j].key) > 0; j-- {
+		for j := i; j > 0 && o.compare(all[j-1].key, all[j].key) > 0; j-- {
 			all[j-1], all[j] = all[j], all[j-1]
 		}
 	}
 }
 
 // merge merges two sorted halves, with room behind the members that are in use.
-func (p *jsonPrinter) merge(all []member, middle int) {
-	used := len(p.members)
-	p.members = append(p.members, all[:middle]...)
-	left := p.members[used:]
+func (o *jsonObjects) merge(all []member, middle int) {
+	used := len(o.members)
+	o.members = append(o.members, all[:middle]...)
+	left := o.members[used:]
 	i, j := 0, middle
 	for k := 0; i < len(left); k++ {
-		if j < len(all) && p.compare(left[i].key, all[j].key) > 0 {
+		if j < len(all) && o.compare(left[i].key, all[j].key) > 0 {
 			all[k], j = all[j], j+1
 		} else {
 			all[k], i = left[i], i+1
 		}
 	}
-	p.members = p.members[:used]
+	o.members = o.members[:used]
 }
 
 // quote takes a quote.
-func (p *jsonPrinter) quote() bool {
+func (p *jsonPrinter) quote() {
 	p.out = append(p.out, '"')
 	p.at++
-	if !p.doubled {
-		return true
-	}
-	p.out = append(p.out, '"')
-	p.at++
-	return p.at <= len(p.text) && p.text[p.at-1] == '"'
 }
 
 // string takes a string. The text of a key is also added to the keys.
 func (p *jsonPrinter) string(key bool) bool {
-	if !p.quote() {
-		return false
-	}
+	p.quote()
 	for {
 		start := p.at
 		for p.at < len(p.text) && isPlain[p.text[p.at]] {
@@ -295,7 +277,8 @@ func (p *jsonPrinter) string(key bool) bool {
 		case p.at == len(p.text):
 			return false
 		case p.text[p.at] == '"':
-			return p.quote()
+			p.quote()
+			return true
 		case p.text[p.at] != '\\':
 			return false // a control character
 		}
@@ -303,9 +286,7 @@ func (p *jsonPrinter) string(key bool) bool {
 		if !ok {
 			return false
 		}
-		if p.out = appendEscaped(p.out, r); r == '"' && p.doubled {
-			p.out = append(p.out, '"')
-		}
+		p.out = appendEscaped(p.out, r)
 		if key {
 			p.keys = utf8.AppendRune(p.keys, r)
 		}
@@ -328,12 +309,7 @@ func (p *jsonPrinter) escape() (r rune, ok bool) {
 	c := p.text[p.at+1]
 	p.at += 2
 	switch c {
-	case '"':
-		if p.doubled {
-			p.at++
-		}
-		return '"', p.at <= len(p.text) && p.text[p.at-1] == '"'
-	case '\\', '/':
+	case '"', '\\', '/':
 		return rune(c), true
 	case 'b':
 		return '\b', true

@@ -26,9 +26,6 @@ func (p *jsonPrinter) number() bool {
 	mantissa := p.text[start:p.at]
 	exponent := 0
 	if p.at < len(p.text) && (p.text[p.at] == 'e' || p.text[p.at] == 'E') {
-		if p.doubled {
-			return false
-		}
 		from := p.at + 1
 		p.at = from
 		if p.at < len(p.text) && (p.text[p.at] == '-' || p.text[p.at] == '+') {

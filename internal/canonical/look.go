@@ -2,6 +2,8 @@ package canonical
 
 import (
 	"bytes"
+	"encoding/binary"
+	"unicode/utf8"
 
 	"culvert/source"
 )
@@ -31,47 +33,135 @@ func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 		return func(field []byte) bool { return !isDecimal(field, scale) }
 	case l.Class == source.DecimalClass:
 		return func(field []byte) bool { return !isDecimal(field, noScale) }
+	case l.Class == source.CharClass:
+		return func(field []byte) bool { return isOtherChar(field, l.Length) }
 	case (l.Class == source.TimeClass || l.Class == source.TimestampClass) && isMySQL:
 		return endsInZero // the rest is as it must be
+	case l.Class == source.TimestampClass:
+		return isOtherMoment
+	case l.Class == source.DateClass:
+		return isOtherDay
 	}
 	return nil
 }
 
-// quickOf returns a function that appends the canonical text of a field, for a column all of whose fields differ from
-// it: a TIMESTAMP of MySQL is in UTC, and does not say so. The function returns false for rare fields.
-func quickOf(c source.Column, printed source.Dialect) func(dst, field []byte) ([]byte, bool) {
-	if printed.Family() == source.MySQL && c.Logical.Class == source.InstantClass {
+// quickOf returns a function that appends the canonical text of a field, for a column most of whose fields differ from
+// it: a moment that does not say its zone, such as a TIMESTAMP of MySQL, is in UTC. It returns false for rare fields.
+func quickOf(c source.Column) func(dst, field []byte) ([]byte, bool) {
+	switch {
+	case c.Logical.List:
+		return nil
+	case c.Logical.Class == source.InstantClass:
 		return appendMoment
+	case c.Logical.Class == source.BoolClass:
+		return appendDigit
 	}
 	return nil
+}
+
+// appendDigit appends the boolean that a digit stands for.
+func appendDigit(dst, text []byte) ([]byte, bool) {
+	if len(text) != 1 || text[0] != '0' && text[0] != '1' {
+		return dst, false
+	}
+	return append(dst, "ft"[text[0]-'0']), true
 }
 
 // appendMoment appends a moment such as 2026-01-02 03:04:05.120, which is in UTC.
 func appendMoment(dst, text []byte) ([]byte, bool) {
-	const form = "0000-00-00 00:00:00"
-	if len(text) < len(form) {
+	n := momentSize(text)
+	if n == 0 || n < len(text) {
 		return dst, false
 	}
-	for i, c := range text[:len(form)] {
-		if form[i] == '0' && !isDigit(c) || form[i] != '0' && form[i] != c {
-			return dst, false
-		}
-	}
-	fraction := text[len(form):]
-	if n := len(fraction); n > 0 && (n < 2 || n > 1+maxSecond || fraction[0] != '.' || digits(fraction[1:]) < n-1) {
-		return dst, false
-	}
-	const month, day, minute, second = 5, 8, 14, 17
-	if text[minute] > '5' || text[second] > '5' {
-		return dst, false
-	}
-	if everyMonth := text[day] < '2' && text[month] == '0'; !everyMonth && !isDay(text) {
-		return dst, false
-	}
-	if len(fraction) > 0 {
+	if n > len(usualMoment) && text[n-1] == '0' {
 		text = bytes.TrimSuffix(bytes.TrimRight(text, "0"), []byte{'.'})
 	}
 	return append(append(dst, text...), "+00"...), true
+}
+
+const usualMoment = "0000-00-00 00:00:00"
+
+// momentSize returns the size of the day and the time of day that a text begins with in the usual form, or 0 if it does
+// not. It looks at eight bytes at a time.
+func momentSize(text []byte) int {
+	const minute, second = 14, 17
+	if len(text) < len(usualMoment) || !dayForm.begins(text) || !hourForm.begins(text[8:]) ||
+		!timeForm.begins(text[11:]) || text[minute] > '5' || text[second] > '5' || !isUsualDay(text) {
+		return 0
+	}
+	n := len(usualMoment)
+	if n == len(text) || text[n] != '.' {
+		return n
+	}
+	fraction := digits(text[n+1:])
+	if fraction == 0 || fraction > maxSecond {
+		return 0
+	}
+	return n + 1 + fraction
+}
+
+// form is eight bytes of a text: digits where it has zeros, and else its bytes.
+type form struct{ bytes, most uint64 }
+
+// formOf returns a form. Most is what the difference of each byte may have added without setting its highest bit.
+func formOf(text string) (f form) {
+	for i := range word {
+		most := uint64(0x7f)
+		if text[i] == '0' {
+			most -= '9' - '0'
+		}
+		f.bytes |= uint64(text[i]) << (8 * i)
+		f.most |= most << (8 * i)
+	}
+	return f
+}
+
+// word is how many bytes are looked at at once.
+const word = 8
+
+var (
+	dayForm  = formOf("0000-00-")
+	hourForm = formOf("00 00:00") // with the day of the month before it
+	timeForm = formOf("00:00:00")
+)
+
+// begins reports whether a text of at least eight bytes begins with the form.
+func (f *form) begins(text []byte) bool {
+	differing := binary.LittleEndian.Uint64(text) ^ f.bytes
+	return (differing|(differing+f.most))&highs == 0
+}
+
+// isUsualDay reports whether there is a day with a text such as 2024-02-29, which has digits where it must.
+func isUsualDay(text []byte) bool {
+	const month, day = 5, 8
+	if month := 10*int(text[month]-'0') + int(text[month+1]-'0'); month > 12 {
+		return false
+	}
+	return text[day] < '2' || text[day] == '2' && text[day+1] < '9' || isDay(text)
+}
+
+// isOtherMoment reports whether a time without a zone is not as it is usually printed, or ends in a zero.
+func isOtherMoment(text []byte) bool {
+	n := momentSize(text)
+	return n == 0 || n < len(text) || n > len(usualMoment) && text[n-1] == '0'
+}
+
+// isOtherDay does the same for a day.
+func isOtherDay(text []byte) bool {
+	return len(text) != len("0000-00-00") || !dayForm.begins(text) || !isDay(text)
+}
+
+// isOtherChar reports whether a text of n bytes may be shorter than n characters, or has others than they are.
+func isOtherChar(text []byte, n int) bool {
+	if len(text) != n || text[0] == '"' {
+		return true
+	}
+	for _, c := range text {
+		if c >= utf8.RuneSelf {
+			return true
+		}
+	}
+	return false
 }
 
 // hasZeros reports whether only zeros at the end of a fraction may differ: of numeric without bounds, and of numbers in

@@ -19,59 +19,86 @@ func inLine(text string) (line []byte, at, end int) {
 	return append(line, ",x\n"...), 2, len(line)
 }
 
-// expectTwin compares what is seen of JSON with its canonical text.
-func expectTwin(tb testing.TB, text string) (seen bool) {
+// expectTwin compares what is made of JSON where it is in a line with its canonical text.
+func expectTwin(tb testing.TB, text string) (read bool) {
 	tb.Helper()
 	line, at, want := inLine(text)
-	end, seen := isCanonicalJSON(line, at)
+	var j jsonInLine
+	end := j.field(line, at)
 	var values Values
 	canonical := string(values.Text(source.Type{Class: source.JSONClass}, []byte(text)))
-	if seen && (canonical != text || end != want) {
-		tb.Errorf("%q is taken for canonical, up to %d of %d; it is %q", text, end, want, canonical)
+	if end < 0 {
+		if len(j.out) > 0 || j.taken > 0 {
+			tb.Errorf("%q has left %q", text, j.out)
+		}
+		return false
 	}
-	// Nor does it matter whether quotes are written twice while it is printed.
-	var adder Adder
-	doubled, ok := adder.values.json.appendQuoted(nil, line[at:want])
-	unescaped, _ := unquoted(doubled, nil)
-	if ok && string(unescaped) != canonical {
-		tb.Errorf("%q is %q in quotes, want %q", text, doubled, canonical)
+	differs := j.taken > 0
+	j.copy(line, len(line), len(line))
+	if got, _, _ := inLine(canonical); string(j.out) != string(got) || end != want || differs != (canonical != text) {
+		tb.Errorf("%q is read as %q, up to %d of %d, want %q", text, j.out, end, want, got)
 	}
-	if again, is := isCanonicalJSON(inLineOf(canonical)); seen && (!is || again != want) {
-		tb.Errorf("%q is not seen again", canonical)
-	}
-	return seen
+	return true
 }
 
-func inLineOf(text string) (line []byte, at int) {
-	line, at, _ = inLine(text)
-	return line, at
-}
-
-// TestCanonicalJSONIsSeen has JSON that is seen to be canonical as it is written.
-func TestCanonicalJSONIsSeen(t *testing.T) {
+// TestJSONInLine has JSON that is read where it is.
+func TestJSONInLine(t *testing.T) {
 	for _, text := range []string{
-		`{}`, `[]`, `"a, b"`, `""`, `[1, -2, 0, 0.5, -0.05, 10.01, 1234567890123]`, `[[], [[]], {}]`,
+		`"a, b"`, `""`, `[1, -2, 0, 0.5, -0.05, 10.01, 1234567890123]`, `[[], [[]], {}]`,
 		`{"b": 1, "c": {"a": [true, false, null]}, "aa": "é"}`, `{"": "", "é": {"é": 1}}`,
-		strings.Repeat("[", maxLookDepth) + strings.Repeat("]", maxLookDepth), `7`, `true`,
+		strings.Repeat("[", maxLookDepth-1) + `1, 2` + strings.Repeat("]", maxLookDepth-1),
+		`{"a":1}`, `[1,2]`, `[ 1, 2]`, `{"aa": 1, "b": 2}`, `{"b": 1, "a": 2}`, `{"a": 1, "a": 1}`, `[1.0,1.50]`,
+		"{\n  \"a\" :\t[ 1 , 2 ]\r\n}\n", ` {"b" : { } , "a":[ ]} `, `["\n\\\t", "\/", "\"\"", "\b\f\r"]`,
+		`{"longer": {"b": 1, "a":[{"d":1,"c":2}]}, "b":{"f":2,"e":1,"f":3}, "a":"x"}`, `["long enough: \", and more"]`,
 	} {
 		if !expectTwin(t, text) {
-			t.Errorf("%s is not seen to be canonical", text)
+			t.Errorf("%s is not read where it is", text)
 		}
 	}
-	// What is not, and what is not looked at, are left to the printer.
+	// What is none, and what is rare, are left to the printer.
 	for _, text := range []string{
-		`{"a":1}`, `[1,2]`, `[ 1]`, `{"aa": 1, "b": 2}`, `{"b": 1, "a": 2}`, `{"a": 1, "a": 1}`, `[1.0]`, `[-0]`,
-		`[01]`, `[1e2]`, `[1.]`, `[-]`, `[.5]`, `["\u0041"]`, `["\n"]`, "[\"\n\"]", "\"\xff\"", `[1, ]`, `[1 2]`,
-		`{"a": 1,}`, `{"a" : 1}`, `{a: 1}`, `[`, `{`, `{"a`, `"`, ``, `nul`, `[] `, `[]]`, `[tru]`,
-		strings.Repeat("[", maxLookDepth+1) + strings.Repeat("]", maxLookDepth+1), "[" + strings.Repeat("1", 200) + "]",
+		`[-0, 1]`, `[-0.0, 1]`, `[01, 1]`, `[1e2, 1]`, `[1., 1]`, `[-, 1]`, `[.5, 1]`, `["\u0041"]`, "[\"\n\"]",
+		"\"\xff\"", `[1, ]`, `[1 2]`, `{"a": 1,}`, `{a: 1}`, `{"\n": 1}`, `{1: 1}`, `[`, `{`, `{"a`, `"`, ``, `nul`,
+		`[]]`, `[tru]`, `["\x"]`, `["\`, `["\"`, `["a"] x`, `7`, `[]`, "[1]\n", "\v[1, 2]", "[1,\v2]",
+		strings.Repeat("[", maxLookDepth+1) + strings.Repeat("]", maxLookDepth+1),
+		"[1, " + strings.Repeat("1", 200) + "]",
+		`["` + strings.Repeat("a", 2*MaxJSON) + `"]`, `["` + strings.Repeat(`""`, MaxJSON/3) + `"]`,
 	} {
 		if expectTwin(t, text) {
-			t.Errorf("%q is seen to be canonical", text)
+			t.Errorf("%.100q is read where it is", text)
 		}
 	}
 	for _, line := range []string{`"`, `"[`, `"[]`, `"""`, `""""`, `"""a`, `"""a"`, `"[]""`, `"{""a`, `"{""a""`} {
-		if _, is := isCanonicalJSON([]byte(line), 0); is {
+		var j jsonInLine
+		if j.field([]byte(line), 0) >= 0 {
 			t.Errorf("the field %q is not complete", line)
+		}
+	}
+}
+
+// TestMoments has the size of moments, and whether days are as usual, by what reads them in any form.
+func TestMoments(t *testing.T) {
+	random := rand.New(rand.NewPCG(31, 2))
+	for range 200_000 {
+		text := fmt.Appendf(nil, "%04d-%02d-%02d %02d:%02d:%02d", random.IntN(2)*random.IntN(10000), random.IntN(14),
+			random.IntN(33), random.IntN(30), random.IntN(62), random.IntN(62))
+		if random.IntN(2) == 0 {
+			text = fmt.Appendf(text, ".%0*d", 1+random.IntN(7), random.IntN(10))
+		}
+		if random.IntN(3) == 0 {
+			text[random.IntN(len(text))] = byte(random.IntN(256))
+		}
+		canonical, ok := appendTimestamp(nil, text)
+		if other := isOtherMoment(text); !other && (!ok || string(canonical) != string(text)) {
+			t.Fatalf("%q is %q", text, canonical)
+		}
+		instant, ok := appendInstant(nil, text)
+		if quick, is := appendMoment(nil, text); is && (!ok || string(quick) != string(instant)) {
+			t.Fatalf("%q is %q, not %q", text, instant, quick)
+		}
+		canonical, ok = appendDate(nil, text[:10])
+		if !isOtherDay(text[:10]) && (!ok || string(canonical) != string(text[:10])) {
+			t.Fatalf("%q is %q", text[:10], canonical)
 		}
 	}
 }
@@ -85,9 +112,10 @@ func TestRandomCanonicalJSON(t *testing.T) {
 		text := randomJSON(random, 4)
 		expectTwin(t, text)
 		canonical := string(values.Text(source.Type{Class: source.JSONClass}, []byte(text)))
-		if !expectTwin(t, canonical) && !strings.Contains(canonical, `\`) {
-			t.Fatalf("%q is not seen to be canonical", canonical)
+		if strings.ContainsAny(canonical, `,"`) && !strings.Contains(text, `\`) && !expectTwin(t, text) {
+			t.Fatalf("%q is not read where it is", text)
 		}
+		expectTwin(t, canonical)
 		one := []byte(canonical)
 		if len(one) > 0 {
 			one[random.IntN(len(one))] = " \"\\{}[],:0189.-eanté\n"[random.IntN(20)]
@@ -148,15 +176,15 @@ func FuzzCanonicalJSON(f *testing.F) {
 		// A whole line that is no CSV.
 		line := append(slices.Clone(text), '\n')
 		if at := bytes.IndexByte(line, '"'); at >= 0 {
-			if end, is := isCanonicalJSON(line, at); is && (end > len(line) || line[end-1] != '"') {
+			var j jsonInLine
+			if end := j.field(line, at); end > len(line) || end > 0 && line[end-1] != '"' {
 				t.Errorf("%q ends at %d", line, end)
 			}
 		}
 	})
 }
 
-// BenchmarkJSON has JSON that is canonical and JSON that is not: as it is seen, as it is printed with its quotes, and
-// as what is rare is printed, without them.
+// BenchmarkJSON has JSON that is canonical and JSON that is not: where it is in a line, and as what is rare is printed.
 func BenchmarkJSON(b *testing.B) {
 	c := &column{logical: source.Type{Class: source.JSONClass}}
 	for name, text := range map[string]string{
@@ -165,23 +193,18 @@ func BenchmarkJSON(b *testing.B) {
 	} {
 		line, at, end := inLine(text)
 		var a Adder
-		b.Run(name+"/seen", func(b *testing.B) {
+		b.Run(name+"/line", func(b *testing.B) {
 			for b.Loop() {
-				isCanonicalJSON(line, at)
+				a.line.out, a.line.taken = a.line.out[:0], 0
+				a.line.field(line, at)
 			}
 		})
-		b.Run(name+"/quoted", func(b *testing.B) {
-			for b.Loop() {
-				a.line = a.line[:0]
-				a.appendJSON(nil, line[at:end])
-			}
-		})
-		b.Run(name+"/twin", func(b *testing.B) {
+		b.Run(name+"/rare", func(b *testing.B) {
 			for b.Loop() {
 				value, memory := unquoted(line[at:end], a.field)
 				a.field = memory
 				if text, differs := a.values.canonical(c.logical, value); differs {
-					a.line = c.appendField(a.line[:0], text)
+					a.line.out = c.appendField(a.line.out[:0], text)
 				}
 			}
 		})
