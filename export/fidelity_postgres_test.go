@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -330,10 +331,53 @@ func newNasty(tb testing.TB) *postgresTable {
 	return table
 }
 
+// logicalTypes are the logical types of those of postgresTypes that are not unknown.
+var logicalTypes = map[string]string{
+	"text": "string", "varchar": "string", "varchar(7)": "string(7)", "char(5)": "char(5)", `"char"`: "string",
+	"name": "string", "boolean": "bool", "flag": "bool", "smallint": "int16", "integer": "int32", "bigint": "int64",
+	"oid": "int64", "real": "float32", "double precision": "float64", "numeric": "decimal",
+	"numeric(10,2)": "decimal(10,2)", "numeric(5,-3)": "decimal(5,-3)", "quantity": "decimal(12,3)", "date": "date",
+	"timestamp": "timestamp", "timestamptz": "instant", "time": "time", "time(2)": "time(2)", "interval": "interval",
+	"interval day to second(1)": "interval", "text[]": "list(string)", "words": "list(string)", "int[]": "list(int32)",
+	"float8[]": "list(float64)", "numeric[]": "list(decimal)", "bytea[]": "list(bytes)", "boolean[]": "list(bool)",
+	"json[]": "list(json)", "timestamptz[]": "list(instant)", "mood": "enum", "bytea": "bytes", "secret": "bytes",
+	"json": "json", "jsonb": "json", "document": "json", "uuid": "uuid", "pair[]": "list(unknown)",
+	"box[]": "list(unknown)",
+}
+
+// expectLogical compares the logical type of each column.
+func (table *postgresTable) expectLogical(t *testing.T) {
+	t.Helper()
+	rows, err := table.open(t).Table(t.Context(), table.name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	kinds := map[string]string{}
+	for _, c := range table.columns {
+		kinds[c.name] = c.kind
+	}
+	for _, c := range rows.Columns() {
+		kind := kinds[c.Name]
+		if want := cmp.Or(logicalTypes[kind], "unknown"); kind != "" && c.Logical.String() != want {
+			t.Errorf("%s has the logical type %s, want %s", kind, c.Logical, want)
+		}
+		delete(kinds, c.Name)
+	}
+	if len(kinds) > 0 {
+		t.Errorf("these columns are not read: %v", kinds)
+	}
+}
+
 // TestPostgresValues takes every value there and back.
 func TestPostgresValues(t *testing.T) {
 	t.Parallel()
 	table := newNasty(t)
+	table.expectLogical(t)
 	want := table.copied(t, "UTF8")
 	for _, way := range readings {
 		stats := table.expectFaithful(t, way, want)
