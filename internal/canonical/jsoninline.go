@@ -31,12 +31,10 @@ type jsonInLine struct {
 func (j *jsonInLine) field(line []byte, at int) (end int) {
 	begin, taken := len(j.out), j.taken
 	j.keys, j.members, j.deep, j.high, j.special = line, j.members[:0], 0, false, false
-	if most := at + 2*MaxJSON; len(line) > most {
-		line = line[:most]
-	}
-	end = j.value(line, j.skip(line, at+1))
+	text := line[:min(len(line), at+2*MaxJSON)]
+	end = j.value(text, j.skip(text, at+1))
 	if end >= 0 {
-		end = j.skip(line, end)
+		end = j.skip(text, end)
 	}
 	switch {
 	case end < 0 || byteAt(line, end) != '"' || byteAt(line, end+1) == '"' || !j.special,

@@ -63,6 +63,7 @@ func TestJSONInLine(t *testing.T) {
 		strings.Repeat("[", maxLookDepth+1) + strings.Repeat("]", maxLookDepth+1),
 		"[1, " + strings.Repeat("1", 200) + "]",
 		`["` + strings.Repeat("a", 2*MaxJSON) + `"]`, `["` + strings.Repeat(`""`, MaxJSON/3) + `"]`,
+		`["` + strings.Repeat("a", 2*MaxJSON-8) + `"]"`, // the quote after it is beyond what is looked at
 	} {
 		if expectTwin(t, text) {
 			t.Errorf("%.100q is read where it is", text)
