@@ -32,6 +32,33 @@ func TestHypertable(t *testing.T) {
 	if _, err := db.Table(t.Context(), "t", sink.Filling{Existing: sink.Swap}); !errors.Is(err, sink.ErrSwap) {
 		t.Errorf("swapped: %v", err)
 	}
+	off := sink.Filling{Existing: sink.Append, TriggersOff: true}
+	if err := beginTable(t, db, "t", off).Discard(); err != nil {
+		t.Error(err)
+	}
+	database.Exec(t, `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+		CREATE TRIGGER none BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f()`)
+	if table, err := db.Table(t.Context(), "t", off); err == nil {
+		t.Errorf("no trigger fires in %v", table)
+	}
+}
+
+// TestHypertableHidden fills a table as a user who may not look into the schema of a hypertable.
+func TestHypertableHidden(t *testing.T) {
+	database := testkit.Timescale(t).NewDatabase(t)
+	user := database.NewRole(t, "user", "")
+	database.Exec(t, `CREATE EXTENSION timescaledb; CREATE SCHEMA hidden; CREATE TABLE hidden.h (n int NOT NULL);
+		SELECT create_hypertable('hidden.h', 'n', chunk_time_interval => 1);
+		CREATE TABLE t (n int); GRANT ALL ON t TO `+user)
+	table := beginTable(t, openAgain(t, database.ConnStringAs(user)), "t", sink.Filling{})
+	if err := loadText(table.Loaders()[0], "1\n"); err != nil {
+		t.Fatal(err)
+	}
+	endPart(t, table.Loaders()[0], sink.Part{Rows: 1})
+	if err := table.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	expectCount(t, database, "t", "1")
 }
 
 // TestTruncateInherited truncates a table from which another one inherits, which keeps its rows, and a table with
@@ -85,6 +112,7 @@ CREATE TABLE whole (a int) PARTITION BY LIST (a);
 CREATE TABLE part PARTITION OF whole DEFAULT; CREATE TABLE "Other part" PARTITION OF whole FOR VALUES IN (7);
 CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'fired'; END $$;
 CREATE TRIGGER of_all AFTER INSERT ON whole FOR EACH ROW EXECUTE FUNCTION no();
+CREATE CONSTRAINT TRIGGER of_rule AFTER INSERT ON whole DEFERRABLE FOR EACH ROW EXECUTE FUNCTION no();
 CREATE TRIGGER of_one BEFORE INSERT ON part FOR EACH ROW EXECUTE FUNCTION no();
 CREATE TRIGGER "of always" BEFORE INSERT ON "Other part" FOR EACH ROW EXECUTE FUNCTION no();
 ALTER TABLE "Other part" ENABLE ALWAYS TRIGGER "of always", DISABLE TRIGGER of_all`)

@@ -168,8 +168,8 @@ func (s *session) findHypertables(ctx context.Context, rows [][][]byte, targets 
 		return nil
 	}
 	found, err := s.query(ctx, 1, `
-SELECT pg_catalog.to_regclass(pg_catalog.format('%I.%I', schema_name, table_name))::oid
-FROM _timescaledb_catalog.hypertable`)
+SELECT c.oid FROM _timescaledb_catalog.hypertable h JOIN pg_catalog.pg_namespace n ON n.nspname = h.schema_name
+JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = h.table_name`)
 	if err != nil {
 		return s.failed(ctx, "looking for hypertables", err)
 	}

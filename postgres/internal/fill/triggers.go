@@ -2,6 +2,7 @@ package fill
 
 import (
 	"context"
+	"fmt"
 
 	"culvert/sink"
 )
@@ -16,7 +17,8 @@ SELECT format('ALTER TABLE ONLY %s DISABLE TRIGGER %I', t.sql, g.tgname),
 FROM pg_trigger g JOIN pg_class c ON c.oid = g.tgrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 CROSS JOIN LATERAL (SELECT format('%I.%I', n.nspname, c.relname)) AS t(sql)
 WHERE (g.tgrelid = $1::oid OR g.tgrelid IN (SELECT relid FROM pg_partition_tree($1::oid)))
-	AND (NOT g.tgisinternal OR g.tgparentid <> 0 AND g.tgconstraint = 0) AND g.tgenabled IN ('O', 'A')
+	AND (NOT g.tgisinternal OR g.tgparentid <> 0 AND NOT EXISTS (
+		SELECT FROM pg_constraint WHERE oid = g.tgconstraint AND contype <> 't')) AND g.tgenabled IN ('O', 'A')
 ORDER BY g.tgrelid <> $1::oid, t.sql, g.tgname`
 
 // findTriggers finds the triggers of a table that is there, if they are to be off.
@@ -26,6 +28,10 @@ func (s *session) findTriggers(ctx context.Context, p *plan) error {
 		return nil // a new table has none
 	}
 	found, err := s.query(ctx, 2, triggersSQL, p.target.oid)
+	if len(found) > 0 && p.target.chunked {
+		return fmt.Errorf("postgres: the triggers of table %s cannot be off: chunks that it makes have them too",
+			p.target.sql)
+	}
 	for _, row := range found {
 		p.disable, p.enable = append(p.disable, string(row[0])), append(p.enable, string(row[1]))
 	}
