@@ -269,6 +269,8 @@ func (c *candidate) add(text []byte) {
 	}
 	var batch source.Batch
 	weight, cells := 0.0, 0
+	// Lines in quotes count as rows do: a dialect that cuts such a value into rows does not read more of the text.
+	lines, areQuoted := 0, c.dialect.LineEnd == "" && c.dialect.Escapes != format.EscapeLetters
 	for len(text) > 0 {
 		n, err := decoder.Decode(&batch, text)
 		if err != nil {
@@ -288,6 +290,9 @@ func (c *candidate) add(text []byte) {
 				} else if t := column.add(value); len(value) > 0 {
 					weight += c.weightOf(value, t)
 					cells++
+					if areQuoted {
+						lines += bytes.Count(value, []byte{'\n'})
+					}
 				}
 			}
 		}
@@ -299,11 +304,10 @@ func (c *candidate) add(text []byte) {
 		}
 	}
 	if cells > 0 {
-		rows := c.rows
 		if c.names != nil {
-			rows++
+			lines++
 		}
-		c.score = float64(rows) * c.shape() * weight / float64(cells)
+		c.score = float64(lines+int(c.rows)) * c.shape() * weight / float64(cells)
 	}
 }
 

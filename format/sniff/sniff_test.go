@@ -36,6 +36,15 @@ func TestCSV(t *testing.T) {
 		{"quotes", "a,b\n1,\"ha \"\"ha\"\" ha\"\n3,4\n", "", "a integer, b text"},
 		{"newlines in quotes", "a,b\n\"once\nupon\r\na time\",5\n7,8\n", "", "a text, b integer"},
 		{
+			"as many delimiters in each line of a cell as in a row",
+			"id,address\n1,\"Main street\nVienna, Austria\"\n2,\"Side street\nGraz, Austria\"\n", "",
+			"id integer, address text",
+		},
+		{
+			"the same, with quotes at the ends of lines", "id|note\n1|\"5 € a 5 € two\nlines |\"\n2|\"x \"\"\"\n3|y\n",
+			"delimiter=|", "id integer, note text",
+		},
+		{
 			"JSON", "key,val\n1,\"{\"\"type\"\": \"\"Point\"\", \"\"at\"\": [102.0, 0.5]}\"\n", "",
 			"key integer, val json",
 		},
@@ -97,9 +106,14 @@ func TestCSV(t *testing.T) {
 		// Other dialects.
 		{"tabs", "a\tb\n1\tx y\n", "tsv", "a integer, b text"},
 		{"pipes", "a|b\n1|x, y\n2|z, w\n", "delimiter=|", "a integer, b text"},
+		{"quotes of texts", "a\tb\n1\t\"so\" he said\n2\t\"x\n3\ty z\n", "tsv,quote=none", "a integer, b text"},
 		{"two pipes", "a||b\n1||x|y\n2||z\n", "delimiter=||", "a integer, b text"},
 		{"single quotes", "a,b\n1,'x, y'\n2,'z'\n", "quote='", "a integer, b text"},
 		{"escapes in quotes", "a,b\n1,\"x \\\"y\\\", z\"\n2,w\n", `escape=\,escapes=quoted`, "a integer, b text"},
+		{
+			"escapes in quotes and lines", "a,b\n1,\"x \\\"y\\\"\nz, w\"\n2,\"v\nu, t\"\n", `escape=\,escapes=quoted`,
+			"a integer, b text",
+		},
 		{"escapes", "a,b\n1,x\\, y\n2,z\n", `escape=\`, "a integer, b text"},
 		{"spaces", "a, b, c\n1, 2, \"x, y\"\n3, 4, z\n", "trim", "a integer, b integer, c text"},
 		{"comments", "# by hand\nid,n\n1,2\n# more\n3,4\n", "comment=#", "id integer, n integer"},
