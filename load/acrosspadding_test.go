@@ -10,7 +10,26 @@ import (
 	"culvert/format"
 	"culvert/load"
 	"culvert/sink"
+	"culvert/source"
 )
+
+// copied takes a table into another one, directly and by files of columns, and reads it back.
+var copied = map[string]func(t *testing.T, dst sink.Sink, src source.Source, from, into string) error{
+	"copy": func(t *testing.T, dst sink.Sink, src source.Source, from, into string) error {
+		_, err := (&load.Plan{ReadBack: true}).Copy(t.Context(), dst, src, from, into)
+		return err
+	},
+	"parquet": byFiles(asParquet), "arrow": byFiles(asArrow),
+}
+
+func byFiles(as export.Plan) func(*testing.T, sink.Sink, source.Source, string, string) error {
+	return func(t *testing.T, dst sink.Sink, src source.Source, from, into string) error {
+		backup := newBackupOf(t, src, as, 0, from)
+		plan := load.Plan{Columnar: columnar, ReadBack: true}
+		_, err := plan.Directory(t.Context(), dst, backup.Directory, map[string]string{from: into})
+		return err
+	}
+}
 
 // TestAcrossPadding copies texts to columns of CHAR(n). Spaces at their end are padding if they come from CHAR(n), and
 // are refused if they come from another type, which keeps them. A type that is not known has the same rules.
@@ -37,12 +56,14 @@ func TestAcrossPadding(t *testing.T) {
 					{"s", "5", true},
 					{"s", "8", true},
 				} {
-					table := fmt.Sprintf("t%d", i)
-					try(t, s, "CREATE TABLE "+table+" (k int, a char("+test.size+"))")
-					_, err := (&load.Plan{ReadBack: true}).Copy(t.Context(), s.dst, src, test.from, table)
-					refused, is := errors.AsType[*sink.RowError](err)
-					if is != test.refused || is && (refused.Row != 2 || refused.Column != "a") || err != nil && !is {
-						t.Errorf("%v: %v", test, err)
+					for way, take := range copied {
+						table := fmt.Sprintf("%s%d", way, i)
+						try(t, s, "CREATE TABLE "+table+" (k int, a char("+test.size+"))")
+						err := take(t, s.dst, src, test.from, table)
+						row, is := errors.AsType[*sink.RowError](err)
+						if is != test.refused || is && (row.Row != 2 || row.Column != "a") || err != nil && !is {
+							t.Errorf("%s, %v: %v", way, test, err)
+						}
 					}
 				}
 			})
@@ -56,12 +77,12 @@ func TestPaddingOfFiles(t *testing.T) {
 		INSERT INTO t VALUES (1, 'ü', 'a,b', '"', 'x'), (2, '', '', '', ''), (3, NULL, NULL, NULL, NULL)`)
 	src := openPostgres(t, database)
 	for name, as := range map[string]export.Plan{
-		"csv": {Format: format.CSV{}}, "jsonl": {Format: format.JSONL{}},
+		"csv": {Format: format.CSV{}}, "jsonl": {Format: format.JSONL{}}, "parquet": asParquet, "arrow": asArrow,
 	} {
 		into := "of_" + name
 		database.Exec(t, "CREATE TABLE "+into+" (k int, a char(8), b char(6), c char(7), d char(5))")
 		from := newBackupOf(t, src, as, 0, "t")
-		plan := load.Plan{ReadBack: true}
+		plan := load.Plan{Columnar: columnar, ReadBack: true}
 		stats, err := plan.Directory(t.Context(), dst, from.Directory, map[string]string{"t": into})
 		if err != nil || stats[0].Rows != 3 {
 			t.Errorf("%s: %+v, %v", name, stats, err)
@@ -78,16 +99,17 @@ func TestPaddingOfFiles(t *testing.T) {
 // TestPaddingOfArrays refuses spaces in an array, where they mean something, for one whose texts are padded.
 func TestPaddingOfArrays(t *testing.T) {
 	database, dst := newPostgres(t, `CREATE TABLE c (a char(5)[]); CREATE TABLE v (a varchar(5)[]);
-		CREATE TABLE into_c (a char(8)[]); CREATE TABLE into_v (a char(8)[]);
 		INSERT INTO c VALUES ('{a,"b ",NULL}'); INSERT INTO v VALUES ('{a}'), ('{a,"b "}')`)
 	src := openPostgres(t, database)
-	plan := load.Plan{ReadBack: true}
-	if _, err := plan.Copy(t.Context(), dst, src, "c", "into_c"); err != nil {
-		t.Error(err)
-	}
-	_, err := plan.Copy(t.Context(), dst, src, "v", "into_v")
-	if refused, is := errors.AsType[*sink.RowError](err); !is || refused.Row != 2 || refused.Column != "a" {
-		t.Errorf("a space that would be lost: %v", err)
+	for way, take := range copied {
+		database.Exec(t, "CREATE TABLE c_"+way+" (a char(8)[]); CREATE TABLE v_"+way+" (a char(8)[])")
+		if err := take(t, dst, src, "c", "c_"+way); err != nil {
+			t.Errorf("%s: %v", way, err)
+		}
+		err := take(t, dst, src, "v", "v_"+way)
+		if refused, is := errors.AsType[*sink.RowError](err); !is || refused.Row != 2 || refused.Column != "a" {
+			t.Errorf("%s: a space that would be lost: %v", way, err)
+		}
 	}
 }
 

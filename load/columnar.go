@@ -206,6 +206,11 @@ func typeName(t source.Type) string {
 		name = "timestamp" + digits + " without time zone"
 	case source.InstantClass:
 		name = "timestamp" + digits + " with time zone"
+	case source.CharClass: // spaces at the end mean nothing
+		name = "text"
+		if t.Length > 0 {
+			name = fmt.Sprintf("character(%d)", t.Length)
+		}
 	default:
 		name = "text"
 	}

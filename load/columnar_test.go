@@ -28,7 +28,10 @@ import (
 // columnar are the formats of columns of the tests.
 var columnar = map[string]format.Columnar{"parquet": parquetread.Format{}, "arrow": arrowread.Format{}}
 
-var asParquet = export.Plan{Format: parquet.Format{}, Compression: export.None}
+var (
+	asParquet = export.Plan{Format: parquet.Format{}, Compression: export.None}
+	asArrow   = export.Plan{Format: arrow.Format{}, Compression: export.None}
+)
 
 // through returns what takes a table by an export, whose rows are read back from a table that is made.
 func through(as export.Plan) func(*testing.T, load.Plan, sink.Sink, source.Source) error {
@@ -45,9 +48,7 @@ func through(as export.Plan) func(*testing.T, load.Plan, sink.Sink, source.Sourc
 func TestParquetTypes(t *testing.T) { testColumnarTypes(t, asParquet) }
 
 // TestArrowTypes is TestParquetTypes for Arrow.
-func TestArrowTypes(t *testing.T) {
-	testColumnarTypes(t, export.Plan{Format: arrow.Format{}, Compression: export.None})
-}
+func TestArrowTypes(t *testing.T) { testColumnarTypes(t, asArrow) }
 
 func testColumnarTypes(t *testing.T, as export.Plan) {
 	for from, targets := range typesOfTable(t) {

@@ -123,11 +123,14 @@ func (j *job) maskedNames() (names []string) {
 }
 
 // sumValues has the rows summed up by their values. Those of the files of an export are known already. If columns may
-// change values, or some are left out, the rows are compared as they are loaded.
+// change values, or some are left out, the rows are compared as they are loaded. So are those of a file of columns that
+// the table pads, since the values of such a file are otherwise compared with the sum of the manifest, too.
 func (t *filling) sumValues() error {
 	c := t.job.columns
-	loaded := len(t.plan.Filling.Convert) > 0 || t.job.converts != nil || t.plan.Rejects != nil || !c.all
-	if !loaded && len(t.job.padded) == 0 && t.valuesKnown() {
+	isPadded := len(t.job.padded) > 0
+	loaded := len(t.plan.Filling.Convert) > 0 || t.job.converts != nil || t.plan.Rejects != nil || !c.all ||
+		isPadded && t.job.columnar
+	if !loaded && !isPadded && t.valuesKnown() {
 		return nil
 	}
 	v := &t.prep.values
