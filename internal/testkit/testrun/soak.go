@@ -67,7 +67,7 @@ var soakSlices = []slice{
 		tests: "^Test(CutRange|CutPart|Sum|AfterFailures)$",
 	},
 	{name: "benchmarks", module: "bench", packages: []string{"."}, tests: "^TestWorkloads$"},
-	{name: "postgres-13", packages: ofPostgres, tests: ".", server: "postgres-13"},
+	{name: "postgres-13", packages: ofPostgres[:1], tests: ".", server: "postgres-13"},
 	{name: "postgres-14", packages: ofPostgres, tests: ".", server: "postgres-14"},
 	{name: "postgres-16", packages: ofPostgres, tests: ".", server: "postgres-16"},
 	{name: "postgres-17", packages: ofPostgres, tests: ".", server: "postgres-17"},
@@ -83,7 +83,7 @@ var soakSlices = []slice{
 	{name: "race-3", tests: ".", race: true, turn: 3},
 }
 
-// ofPostgres are the packages whose tests depend on the version of the server.
+// ofPostgres are the packages whose tests depend on the version of the server. Workers need version 14.
 var ofPostgres = []string{"./postgres/...", "./workers"}
 
 // newestPostgres has pg_dump and psql.
