@@ -60,8 +60,11 @@ func (p *Plan) match(of []source.Column) (*columns, error) {
 }
 
 // skip skips the fields of columns of the table that computes them, if they were computed in the source too. It reports
-// whether there were any.
+// whether there were any, beside others.
 func (c *columns) skip(computed, generated []string) bool {
+	if len(computed) == len(c.names) {
+		return false
+	}
 	at := 0
 	for i := range c.fields {
 		field := &c.fields[i]

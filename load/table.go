@@ -101,7 +101,7 @@ func (p *Plan) filling(j *job) sink.Filling {
 func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, error) {
 	plan, err := p.planned(ctx, dst, j.to, j)
 	computed, is := errors.AsType[*sink.ComputedError](err)
-	if is && j.converts == nil && j.columns.skip(computed.Columns, j.generated) {
+	if is && j.converts == nil && len(p.Columns) == 0 && j.columns.skip(computed.Columns, j.generated) {
 		plan, err = p.planned(ctx, dst, j.to, j)
 	}
 	p.learn(dst, j, plan)
