@@ -127,7 +127,7 @@ func soak(ctx context.Context, r *report, names []string) error {
 			flags: []string{parallel, "-run", s.tests}, env: []string{"CULVERT_TEST_SOAK=1"},
 		}
 		if s.server != "" {
-			p.env = serverEnvironment(s.server)
+			p.env, p.flags = serverEnvironment(s.server), append(p.flags, "-skip", laterTests)
 		}
 		if s.race {
 			p.flags, p.env = append(raceFlags(), p.flags...), raceEnvironment
