@@ -331,7 +331,7 @@ func newNasty(tb testing.TB) *postgresTable {
 	return table
 }
 
-// logicalTypes are the logical types of those of postgresTypes that are not unknown.
+// logicalTypes has the logical types of postgresTypes. That of a type that is missing here is unknown.
 var logicalTypes = map[string]string{
 	"text": "string", "varchar": "string", "varchar(7)": "string(7)", "char(5)": "char(5)", `"char"`: "string",
 	"name": "string", "boolean": "bool", "flag": "bool", "smallint": "int16", "integer": "int32", "bigint": "int64",

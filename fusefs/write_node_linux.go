@@ -23,7 +23,7 @@ type writing struct {
 	covers    bool // another file has that name on the other side
 	replace   bool // publishing may replace a file; false if the name must be new
 	writers   int  // handles that are open for writing
-	unclosed  int  // those of them that no program has closed a descriptor of
+	unclosed  int  // writers whose descriptors are all still open
 	pageless  int  // pageless ones of them
 	changing  bool // a request without a handle has the turn
 	removed   bool // the file has no name any more

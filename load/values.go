@@ -122,9 +122,9 @@ func (j *job) maskedNames() (names []string) {
 	return names
 }
 
-// sumValues has the rows summed up by their values. Those of the files of an export are known already. If columns may
-// change values, or some are left out, the rows are compared as they are loaded. So are those of a file of columns that
-// the table pads, since the values of such a file are otherwise compared with the sum of the manifest, too.
+// sumValues has the rows summed up by their values, unless the sum of an export has them already. If columns may change
+// values, or some are left out, the rows are compared as they are loaded. Rows of a file of columns are, too, if the
+// table pads values: otherwise, padded values would be compared with the sum of the manifest.
 func (t *filling) sumValues() error {
 	c := t.job.columns
 	isPadded := len(t.job.padded) > 0

@@ -228,8 +228,8 @@ func (j *jsonInLine) string(line []byte, at int, escapes bool) int {
 	}
 }
 
-// plain returns where the bytes end that a string has as they are. It looks at eight of them at a time: at those that
-// are less than a space, a quote, or a backslash, of which the lowest is found by what it borrows.
+// plain returns the place of the next byte that is no plain character: a control character, a quote or a backslash. It
+// looks at eight bytes at a time, and finds the lowest of these as fieldEnd does.
 func (j *jsonInLine) plain(line []byte, at int) int {
 	for at+word <= len(line) {
 		w := binary.LittleEndian.Uint64(line[at:])

@@ -135,9 +135,9 @@ func (s *session) there(ctx context.Context, names []string) (map[string]catalog
 // joinedAtOnce bounds the tables in a join, of which servers allow 61. A view may stand for several.
 const joinedAtOnce = 20
 
-// lookAtAll reads no row of tables, so that nobody can alter them from now on, and returns those of which the server
-// allows to read all columns: it hides those that the user may not read, and an export must not leave them out in
-// silence. Joins cost less than a statement for each table. If the server refuses one, its tables are looked at alone.
+// lookAtAll returns the tables of which the user may read all columns. The server hides other columns, and an export
+// must not leave them out in silence. It selects no rows; after that, nobody can alter the tables. A join of several
+// costs less than a statement for each. If the server refuses the join, its tables are looked at alone.
 func (s *session) lookAtAll(ctx context.Context, tables []catalog.Table) (readable []catalog.Table, err error) {
 	for some := range slices.Chunk(tables, joinedAtOnce) {
 		from := make([]string, len(some))

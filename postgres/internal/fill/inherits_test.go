@@ -43,7 +43,7 @@ func TestHypertable(t *testing.T) {
 	}
 }
 
-// TestHypertableHidden fills a table as a user who may not look into the schema of a hypertable.
+// TestHypertableHidden fills a table in a database with a hypertable whose schema the user may not look into.
 func TestHypertableHidden(t *testing.T) {
 	database := testkit.Timescale(t).NewDatabase(t)
 	user := database.NewRole(t, "user", "")

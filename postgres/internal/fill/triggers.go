@@ -8,8 +8,8 @@ import (
 )
 
 // triggersSQL returns the statements that disable the triggers of the table $1 and of its partitions that would fire,
-// and those that enable them as they were. Those of foreign keys are no triggers of users. Before PostgreSQL 15, those
-// that partitions have from their table count as internal.
+// and those that enable them as they were. The triggers of foreign keys stay. Before PostgreSQL 15, the server marks a
+// trigger that a partition has from its table as internal, too.
 const triggersSQL = `
 SELECT format('ALTER TABLE ONLY %s DISABLE TRIGGER %I', t.sql, g.tgname),
 	format('ALTER TABLE ONLY %s ENABLE %sTRIGGER %I', t.sql, CASE g.tgenabled WHEN 'A' THEN 'ALWAYS ' ELSE '' END,

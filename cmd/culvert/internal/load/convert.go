@@ -61,7 +61,7 @@ func (c *conversions) GetSlice() (texts []string) {
 	return append(texts, c.rules...)
 }
 
-// parse returns the rules. Their expressions are those of the database that is filled.
+// parse returns the rules. The database that is filled evaluates their expressions.
 func (c *conversions) parse(ctx context.Context, to database.Database) (all []convert.Conversion, err error) {
 	parser := convert.Parser{
 		Charset: charset.Decoder,
