@@ -49,10 +49,10 @@ func rejectOrders() (err error) {
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
 	plan := load.Plan{Rejects: &load.Rejects{
-		Create: func(ctx context.Context, name string) (place.File, error) {
+		Create: func(ctx context.Context, name, _ string) (place.File, error) {
 			return to.Create(ctx, "rejected-"+name)
 		},
-		Remove: func(ctx context.Context, name string) error {
+		Remove: func(ctx context.Context, name, _ string) error {
 			if err := to.Remove(ctx, "rejected-"+name); !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

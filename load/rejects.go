@@ -36,12 +36,13 @@ type Rejects struct {
 	Most int64
 
 	// Create begins the file for the rows of a file, or a table of a source, with this name. It is called for the first
-	// row that is rejected.
-	Create func(ctx context.Context, name string) (place.File, error)
+	// row that is rejected. Into identifies the table that is filled among those of all databases: with a ledger, loads
+	// of one file into several tables need files of different names, in which a later call can replace them.
+	Create func(ctx context.Context, name, into string) (place.File, error)
 
 	// Remove removes the file that Create has made, or that an earlier load has left, for a part of a load with a
 	// ledger. It is no error if there is none. If the rows are not committed, the context may have ended.
-	Remove func(ctx context.Context, name string) error
+	Remove func(ctx context.Context, name, into string) error
 
 	rows atomic.Int64
 }
@@ -90,6 +91,7 @@ type rejected struct {
 	of     *Rejects
 	ctx    context.Context
 	name   string
+	into   string
 	header []byte // of the rows that are loaded; nil if these are not CSV
 
 	encoder format.Encoder // of rows that are no text, or nil
@@ -108,7 +110,8 @@ func (t *filling) reject(ctx context.Context, one *piece, header []byte) (r *rej
 	if t.plan.Rejects == nil {
 		return nil, nil
 	}
-	r = &rejected{of: t.plan.Rejects, ctx: ctx, name: one.name, again: t.plan.Filling.Ledger != nil}
+	again := t.plan.Filling.Ledger != nil
+	r = &rejected{of: t.plan.Rejects, ctx: ctx, name: one.name, into: t.job.into, again: again}
 	switch t.job.from.(type) {
 	case format.CSV:
 		r.header = header
@@ -219,7 +222,7 @@ func (r *rejected) add(row int64, err error, text []byte) error {
 		return about(r.name, &RejectsError{most, err})
 	}
 	if r.file == nil {
-		file, err := r.of.Create(r.ctx, r.name)
+		file, err := r.of.Create(r.ctx, r.name, r.into)
 		if err != nil {
 			return err
 		}
@@ -272,7 +275,7 @@ func (r *rejected) commit() error {
 		r.committed = !errors.Is(err, fs.ErrExist) // that is of another load; others may leave this one
 		return err
 	case r.again:
-		return r.of.Remove(r.ctx, r.name)
+		return r.of.Remove(r.ctx, r.name, r.into)
 	}
 	return nil
 }
@@ -284,7 +287,7 @@ func (r *rejected) undo(reason error) (err error) {
 	r.rows = 0
 	switch {
 	case r.committed && !errors.Is(reason, sink.ErrUnconfirmed):
-		err = r.of.Remove(context.WithoutCancel(r.ctx), r.name)
+		err = r.of.Remove(context.WithoutCancel(r.ctx), r.name, r.into)
 	case r.file != nil:
 		err = r.file.Discard()
 	}

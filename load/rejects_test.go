@@ -34,8 +34,8 @@ func rejectsIn(tb testing.TB, path string) *load.Rejects {
 
 func rejectsTo(to place.Place) *load.Rejects {
 	return &load.Rejects{
-		Create: func(ctx context.Context, name string) (place.File, error) { return to.Replace(ctx, name) },
-		Remove: func(ctx context.Context, name string) error {
+		Create: func(ctx context.Context, name, _ string) (place.File, error) { return to.Replace(ctx, name) },
+		Remove: func(ctx context.Context, name, _ string) error {
 			if err := to.Remove(ctx, name); !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

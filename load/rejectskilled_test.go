@@ -39,15 +39,15 @@ func (d *dying) event() {
 // of has it die when files are begun, written, and before and after they are committed or removed.
 func (d *dying) of(r *load.Rejects) *load.Rejects {
 	return &load.Rejects{
-		Create: func(ctx context.Context, name string) (place.File, error) {
+		Create: func(ctx context.Context, name, into string) (place.File, error) {
 			d.event()
-			f, err := r.Create(ctx, name)
+			f, err := r.Create(ctx, name, into)
 			return dyingFile{f, d}, err
 		},
-		Remove: func(ctx context.Context, name string) error {
+		Remove: func(ctx context.Context, name, into string) error {
 			d.event()
 			defer d.event()
-			return r.Remove(ctx, name)
+			return r.Remove(ctx, name, into)
 		},
 	}
 }
@@ -210,8 +210,14 @@ func killedAt(t *testing.T, at, from string, s killedSide, event int, texts []st
 // takenOrRejected returns the rows of the table t, and those in the files of its parts, in order.
 func takenOrRejected(t *testing.T, s side, rejects string) []string {
 	t.Helper()
+	return takenOrRejectedOf(t, s, "t", rejects)
+}
+
+// takenOrRejectedOf does the same for a table that the table t of an export has filled.
+func takenOrRejectedOf(t *testing.T, s side, table, rejects string) []string {
+	t.Helper()
 	src := s.open()
-	found := csvOf(t, src, "t")
+	found := csvOf(t, src, table)
 	closing(t, src)
 	files, err := filepath.Glob(filepath.Join(rejects, "t", "*.csv"))
 	if err != nil {

@@ -37,6 +37,7 @@ type job struct {
 	alone   string   // why there will be fewer loaders than wanted
 	table   string   // the name of the table as the sink writes it
 	object  string   // what identifies the table in the sink
+	into    string   // what identifies it among those of all databases, also before it is made
 	omitted []string // of the definition
 	later   []string // of it, after all tables have their rows
 	columns *columns
@@ -112,6 +113,7 @@ func (p *Plan) look(ctx context.Context, dst sink.Sink, j *job) (sink.Plan, erro
 func (p *Plan) learn(dst sink.Sink, j *job, plan sink.Plan) {
 	j.alone, j.table, j.omitted, j.later = plan.Alone, plan.Table, plan.Omitted, plan.Later
 	j.object, j.exists = cmp.Or(plan.Object, plan.Table), plan.Exists
+	j.into = plan.Database + "\x00" + plan.Table
 	if !p.ReadBack || len(plan.Columns) != len(j.columns.types) {
 		return
 	}

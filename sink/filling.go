@@ -199,6 +199,10 @@ type Plan struct {
 	// It is "" if that is not known.
 	Object string
 
+	// Database identifies the database among all of the same system. With [Filling.Ledger] it is known, also of a table
+	// that is made.
+	Database string
+
 	Exists bool  // the table is there already
 	Rows   int64 // that it has, about; 0 if it is empty or the number is not known
 

@@ -41,3 +41,19 @@ func testPlans(t *testing.T, f *Fixture) {
 		}
 	}
 }
+
+// testDatabase finds that plans with a ledger name the database: each sink the same, also of a table that is made.
+func testDatabase(t *testing.T, f *Fixture) {
+	f.Exec(t, "CREATE TABLE "+f.Quote("database_t")+" (id bigint)")
+	filling := sink.Filling{Ledger: &sink.Ledger{Table: "database_ledger", Load: "none"}}
+	there, err := f.open(t).Plan(t.Context(), "database_t", filling)
+	if err != nil || there.Database == "" {
+		t.Errorf("the database is %q, %v", there.Database, err)
+	}
+	filling.Create = f.define(t, "database_t")
+	f.Exec(t, "DROP TABLE "+f.Quote("database_t"))
+	made, err := f.open(t).Plan(t.Context(), "database_t", filling)
+	if err != nil || made.Exists || made.Database != there.Database || made.Table != there.Table {
+		t.Errorf("a table that is made: %+v, %v; one that is there: %+v", made, err, there)
+	}
+}

@@ -134,6 +134,7 @@ var parts = []struct {
 	{"Contradictions", testContradictions, nil},
 	{"Canceled", testCanceled, nil},
 	{"Plan", testPlan, nil},
+	{"Database", testDatabase, func(f *Fixture) bool { return f.Ledger }},
 	{"Plans", testPlans, func(f *Fixture) bool { return f.Plans }},
 	{"Truncate", testTruncate, func(f *Fixture) bool { return f.Truncates }},
 	{"OtherTables", testOtherTables, func(f *Fixture) bool { return f.Truncates }},

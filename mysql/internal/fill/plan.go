@@ -50,8 +50,9 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 	made := sink.Plan{
 		Table: p.target.SQL(), Columns: p.sourceColumns(), Exists: p.Create == nil, Rows: p.rows,
 		Loaders: p.wanted, Alone: p.alone,
-		Object: db.conn.Server + "\x00" + db.folded(p.target.Database) + "\x00" + db.folded(p.target.Name),
-		Steps:  db.steps(p), Omitted: p.omitted, Later: p.later,
+		Object:   db.conn.Server + "\x00" + db.folded(p.target.Database) + "\x00" + db.folded(p.target.Name),
+		Database: db.conn.Server, // whose databases are in the names of tables
+		Steps:    db.steps(p), Omitted: p.omitted, Later: p.later,
 	}
 	if f.Grouped && p.Create == nil {
 		made.Refers, made.Referred, err = db.links(ctx, p.target)

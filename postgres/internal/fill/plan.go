@@ -237,16 +237,19 @@ func (s *session) plan(ctx context.Context, name string, f sink.Filling) (sink.P
 	}
 	alone := *p
 	alone.Grouped = false
-	object := ""
-	if p.Create == nil {
-		if object, err = s.object(ctx, p.target); err != nil {
+	database, object := "", ""
+	if p.Create == nil || f.Ledger != nil {
+		if database, err = s.identify(ctx); err != nil {
 			return sink.Plan{}, err
 		}
 	}
+	if p.Create == nil && !s.isUnnamable {
+		object = database + "/" + p.target.oid
+	}
 	return sink.Plan{
-		Table: p.target.name(), Columns: p.columns, Object: object, Exists: p.Create == nil, Rows: rows,
-		Heirs: heirs, Refers: refers, Referred: referred, Loaders: p.wanted, Alone: p.alone, Omitted: p.omitted,
-		Later: p.later, Steps: alone.steps(),
+		Table: p.target.name(), Columns: p.columns, Object: object, Database: database, Exists: p.Create == nil,
+		Rows: rows, Heirs: heirs, Refers: refers, Referred: referred, Loaders: p.wanted, Alone: p.alone,
+		Omitted: p.omitted, Later: p.later, Steps: alone.steps(),
 	}, nil
 }
 
@@ -255,18 +258,17 @@ const serverSQL = `
 SELECT s.system_identifier || '/' || d.oid
 FROM pg_catalog.pg_control_system() AS s, pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()`
 
-// object identifies a table among all of all servers, or is "" if the user may not call the function that identifies
-// the server. Then the transaction has failed.
-func (s *session) object(ctx context.Context, t *target) (string, error) {
-	if s.server == "" && !s.isUnnamable {
+// identify identifies the database among those of all servers: by its address if the user may not call the function
+// that identifies the server. Then the transaction has failed.
+func (s *session) identify(ctx context.Context) (string, error) {
+	if s.server == "" {
 		server, err := s.one(ctx, serverSQL)
 		if err != nil && s.conn.IsClosed() {
 			return "", s.failed(ctx, "identifying the server", err)
 		}
-		s.server, s.isUnnamable = server, err != nil
+		if s.server, s.isUnnamable = server, err != nil; s.isUnnamable {
+			s.server = s.address
+		}
 	}
-	if s.isUnnamable {
-		return "", nil
-	}
-	return s.server + "/" + t.oid, nil
+	return s.server, nil
 }

@@ -34,8 +34,9 @@ type session struct {
 	facts      *facts        // of tables, in the transaction; nil if there are none
 	counted    bool          // a statement has locked a table to count its rows
 
-	server      string // identifies the server and the database; "" if it is not known
-	isUnnamable bool   // since the user may not ask
+	address     string // host, port and database
+	server      string // identifies the server and the database; "" if it was not asked for
+	isUnnamable bool   // it is the address, since the user may not ask
 }
 
 func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
@@ -50,7 +51,7 @@ func connect(ctx context.Context, config *pgconn.Config) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &session{conn: conn}, nil
+	return &session{conn: conn, address: fmt.Sprintf("%s:%d/%s", config.Host, config.Port, config.Database)}, nil
 }
 
 // beginSQL begins a transaction with the settings under which package read reads, as far as they concern the meaning

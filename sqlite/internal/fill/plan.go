@@ -66,11 +66,11 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 		return nil, err
 	}
 	path := db.path
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		path = resolved
-	}
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
+	}
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		path = resolved
 	}
 	t.sql = "main." + sqlite3.QuoteIdentifier(t.name)
 	// Letter case counts in no name: SQLite knows only that of ASCII.
@@ -80,7 +80,9 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 		}
 		return r
 	}, t.name)
-	t.plan = sink.Plan{Table: t.name, Object: path + "\x00" + folded, Exists: t.filling.Create == nil, Loaders: 1}
+	t.plan = sink.Plan{
+		Table: t.name, Object: path + "\x00" + folded, Database: path, Exists: t.filling.Create == nil, Loaders: 1,
+	}
 	t.plan.Omitted = t.omitted
 	if f.Loaders > 1 {
 		t.plan.Alone = alone

@@ -2,6 +2,8 @@ package load
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 	"sync"
@@ -57,7 +59,7 @@ type rejecting struct {
 	recipients []age.Recipient // none if the rows are not encrypted
 	at         *argument.Location
 	to         place.Place
-	name       func(part string) string
+	name       func(part, into string) string
 	replaces   bool
 
 	mu   sync.Mutex
@@ -135,11 +137,12 @@ func (r *rejecting) intoFile(ctx context.Context, w *work, places *argument.Plac
 	if _, r.at, err = argument.Locate(ctx, w.a, output, places); err != nil {
 		return err
 	}
-	r.to, r.name = r.at.Place, func(string) string { return r.at.Name }
+	r.to, r.name = r.at.Place, func(string, string) string { return r.at.Name }
 	return nil
 }
 
-// intoDirectory has the rows go to files of a directory. With a ledger, these have its name of the load.
+// intoDirectory has the rows go to files of a directory. With a ledger, these also have digits, which are others for
+// each export, ledger and table that is filled: a file is replaced only by the load that has written it.
 func (r *rejecting) intoDirectory(
 	ctx context.Context, w *work, places *argument.PlaceFlags, names func(part string) string,
 ) (err error) {
@@ -159,13 +162,25 @@ func (r *rejecting) intoDirectory(
 	if !r.flags.plain {
 		extension += ".age"
 	}
-	if ledger := w.plan.Filling.Ledger; ledger != nil {
-		const enough = 8 // hexadecimal digits, of which the load has more
-		r.replaces = true
-		extension = "-" + ledger.Load[:enough] + extension
+	ledger := w.plan.Filling.Ledger
+	r.replaces = ledger != nil
+	r.name = func(part, into string) string {
+		name := names(part)
+		if r.replaces {
+			name += "-" + digits(ledger.Load, ledger.Table, into)
+		}
+		return name + extension
 	}
-	r.name = func(part string) string { return names(part) + extension }
 	return nil
+}
+
+// digits returns twelve that tell texts from others.
+func digits(texts ...string) string {
+	h := sha256.New()
+	for _, text := range texts {
+		_, _ = fmt.Fprintf(h, "%d:%s", len(text), text) // a hash returns no error
+	}
+	return hex.EncodeToString(h.Sum(nil)[:6])
 }
 
 // withoutExtensions returns the name of a file of an export without what its format, compression and encryption have

@@ -11,15 +11,15 @@ import (
 	"culvert/place"
 )
 
-func (r *rejecting) create(ctx context.Context, part string) (place.File, error) {
-	create := r.to.Create
+func (r *rejecting) create(ctx context.Context, part, into string) (place.File, error) {
+	create, name := r.to.Create, r.name(part, into)
 	if r.replaces {
 		create = r.to.Replace
-		if err := r.sweep(ctx, r.name(part)); err != nil {
+		if err := r.sweep(ctx, name); err != nil {
 			return nil, err
 		}
 	}
-	file, err := create(ctx, r.name(part))
+	file, err := create(ctx, name)
 	if err != nil || r.flags.plain {
 		return file, err
 	}
@@ -30,13 +30,14 @@ func (r *rejecting) create(ctx context.Context, part string) (place.File, error)
 	return &sealed{file, w}, nil
 }
 
-func (r *rejecting) remove(ctx context.Context, part string) error {
-	err := r.to.Remove(ctx, r.name(part))
+func (r *rejecting) remove(ctx context.Context, part, into string) error {
+	name := r.name(part, into)
+	err := r.to.Remove(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
 	if r.replaces {
-		err = errors.Join(err, r.sweep(ctx, r.name(part)))
+		err = errors.Join(err, r.sweep(ctx, name))
 	}
 	return err
 }

@@ -23,7 +23,7 @@ func TestSweep(t *testing.T) {
 	}()
 	r := &rejecting{
 		flags: &rejectFlags{plain: true}, to: to, replaces: true, left: map[string]map[string][]string{},
-		name: func(part string) string { return part + "-1.csv" },
+		name: func(part, _ string) string { return part + "-1.csv" },
 	}
 	if err := os.Mkdir(filepath.Join(at, "t"), 0o700); err != nil {
 		t.Fatal(err)
@@ -36,11 +36,11 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	file, err := r.create(t.Context(), "t/1")
+	file, err := r.create(t.Context(), "t/1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{file.Commit(), r.remove(t.Context(), "t/2"), r.remove(t.Context(), "other/2")} {
+	for _, err := range []error{file.Commit(), r.remove(t.Context(), "t/2", ""), r.remove(t.Context(), "other/2", "")} {
 		if err != nil {
 			t.Error(err)
 		}
