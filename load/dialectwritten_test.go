@@ -44,16 +44,26 @@ var writtenFor = map[string]struct {
 		return openSQLite(t, path)
 	}},
 	"psql": {"postgres", "NULL", func(t *testing.T, file string) source.Source {
-		db, _ := newPostgres(t, "CREATE TABLE t (a text, b text)")
-		if said, err := db.PsqlCommand(t, "-c", `\copy t from '`+file+"'").CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, said)
-		}
-		return openPostgres(t, db)
+		return readByPsql(t, file, "")
+	}},
+	// Redshift has taken its words from PostgreSQL.
+	"psql, as Redshift": {"for=redshift", "NULL", func(t *testing.T, file string) source.Source {
+		return readByPsql(t, file, `csv null '\N'`)
 	}},
 }
 
+func readByPsql(t *testing.T, file, options string) source.Source {
+	t.Helper()
+	db, _ := newPostgres(t, "CREATE TABLE t (a text, b text)")
+	copies := `\copy t from '` + file + "' " + options
+	if said, err := db.PsqlCommand(t, "-c", copies).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return openPostgres(t, db)
+}
+
 // TestDialectWritten has databases read by themselves what is written for them: MariaDB by LOAD DATA, the program
-// sqlite3 by .import, and PostgreSQL by \copy. sqlite3 has no NULL in such a file.
+// sqlite3 by .import, and PostgreSQL by \copy, also what Redshift takes. sqlite3 has no NULL in such a file.
 func TestDialectWritten(t *testing.T) {
 	values := [][]string{ // "NULL" is NULL
 		{"a;b,c", "1"},
