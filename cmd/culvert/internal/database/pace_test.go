@@ -49,6 +49,9 @@ func TestMaxLoad(t *testing.T) {
 			ended := make(chan error)
 			go func() { ended <- p.Wait(t.Context(), 1, 1) }()
 			testkit.WaitFor(t, "a batch to wait", p.Load.IsWaiting)
+			if got := database.Paced("t", p); got != "t, waiting while the database is busy" {
+				t.Errorf("progress shows %q", got)
+			}
 			server.exec(t, "UPDATE busy SET is_busy = false")
 			if err := <-ended; err != nil {
 				t.Error(err)
@@ -168,4 +171,31 @@ func (a asked) session(t *testing.T) (id string) {
 		return id != ""
 	})
 	return id
+}
+
+// TestPaced has progress say what limits rows.
+func TestPaced(t *testing.T) {
+	var f database.PaceFlags
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.Add(flags, "SOURCE")
+	for _, args := range [][]string{nil, {"--rate", "5MB/s"}} {
+		if err := flags.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		d, err := database.Parse("shop.db")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := f.Pace(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := "orders"
+		if args != nil {
+			want = "orders, at most 5MB/s"
+		}
+		if got := database.Paced("orders", p); got != want {
+			t.Errorf("%q: progress shows %q", args, got)
+		}
+	}
 }
