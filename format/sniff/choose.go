@@ -61,23 +61,48 @@ func (c *candidate) chooseHeader(s *search) {
 		return
 	}
 	if c.isHeader() {
-		if i := slices.Index(c.names, ""); i >= 0 && c.problem == nil {
-			c.problem = fmt.Errorf("sniff: column %d has no name: name all, with skip=%d,names=…", i+1,
-				c.dialect.Skip+1)
+		for i, name := range c.names {
+			is := "has no name"
+			if name != "" {
+				is = "has the name of another one"
+			}
+			if c.problem == nil && (name == "" || slices.Index(c.names, name) < i) {
+				c.problem = fmt.Errorf("sniff: column %d %s: name all, with skip=%d,names=…", i+1, is, c.dialect.Skip+1)
+			}
 		}
 		return
 	}
 	d := c.dialect
 	d.NoHeader = true
+	d.Skip += s.emptyLines(d.Skip) // which would be rows, of one column
 	again := s.read(d)
 	if again.columns != nil {
 		*c = *again
 	}
 }
 
-// isHeader reports whether the first row has names: no values, none twice, and none that its column has below.
+// emptyLines returns how many lines are empty after those that are left out.
+func (s *search) emptyLines(skip int) (n int) {
+	for i, line := range bytes.SplitN(s.text, []byte("\n"), skip+mostSkipped+1) {
+		if i >= skip && len(bytes.TrimSuffix(line, []byte("\r"))) > 0 {
+			break
+		}
+		if i >= skip {
+			n++
+		}
+	}
+	return n
+}
+
+// isHeader reports whether the first row has names: no values, and, unless a column of numbers or the like has a word
+// above it, most of them, none twice, and none that its column has below.
 func (c *candidate) isHeader() bool {
-	names, missing := map[string]bool{}, 0
+	names, missing, isAbove := map[string]bool{}, 0, false
+	for i, name := range c.names {
+		if t := common(c.columns[i].types); t != Text && t != Unknown && t != Boolean && name != "" {
+			isAbove = true // if it is no value, as all names must be
+		}
+	}
 	for i, name := range c.names {
 		if name == "" {
 			missing++
@@ -89,12 +114,12 @@ func (c *candidate) isHeader() bool {
 		case t != Text, slices.Index(nullWords, name) >= 0 && slices.Index(nullWords, name) < surelyNull:
 			return false
 		}
-		if isValue || names[name] || len(name) > longestSeen || strings.ContainsAny(name, "\r\n") {
+		if !isAbove && (isValue || names[name]) || len(name) > longestSeen || strings.ContainsAny(name, "\r\n") {
 			return false
 		}
 		names[name] = true
 	}
-	return 2*missing < len(c.names)
+	return isAbove || 2*missing < len(c.names)
 }
 
 // chooseTrim chooses to leave out the spaces around values if this makes numbers and dates of text, or if names and

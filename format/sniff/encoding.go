@@ -72,10 +72,13 @@ func encodingOf(sample []byte, isWhole bool) string {
 			zeros[i%2]++
 		}
 	}
+	endsLike := func(end string) bool {
+		return bytes.Contains(sample, []byte(end)) || !bytes.ContainsAny(sample, "\r\n")
+	}
 	switch few := len(sample) / 20; {
-	case zeros[1] > few && zeros[0] <= few/10:
+	case zeros[1] > few && zeros[0] <= few/10 && (endsLike("\n\x00") || endsLike("\r\x00")):
 		return "utf-16le"
-	case zeros[0] > few && zeros[1] <= few/10:
+	case zeros[0] > few && zeros[1] <= few/10 && (endsLike("\x00\n") || endsLike("\x00\r")):
 		return "utf-16be"
 	}
 	if !isWhole {

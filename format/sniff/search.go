@@ -23,6 +23,8 @@ type candidate struct {
 	names   []string // of the first row
 	columns []*column
 	rows    int64 // without the first one, if it is the header
+	quoted  int64 // of the rows, those that begin and end with a quote that has no meaning
+	returns int64 // of the rows, those that end in a carriage return, since others do not
 	problem error
 	score   float64
 }
@@ -61,23 +63,33 @@ func (s *search) search() *candidate {
 	if isGood(best) {
 		return best
 	}
-	consider := func(base format.Dialect) bool {
-		one := s.bestOf(base, s.delimiters())
-		is := isGood(one) && one.score > best.score && s.isBefore(one.dialect, len(one.columns))
-		if is {
-			best = one
+	consider := func(base format.Dialect) (one *candidate, is bool) {
+		delimiters := s.delimiters()
+		if base.Skip > 0 {
+			delimiters = slices.DeleteFunc(delimiters, isRare) // behind a line of prose, others are prose too
 		}
-		return is
+		one = s.bestOf(base, delimiters)
+		is = isGood(one) && one.rows > 0 && one.score > best.score && s.isBefore(one.dialect, len(one.columns))
+		return one, is
 	}
+	comments := []string{""}
+	var commented *candidate
 	if bytes.HasPrefix(s.text, []byte("#")) || bytes.Contains(s.text, []byte("\n#")) {
-		if consider(format.Dialect{Comment: "#"}) {
-			return best
+		one, is := consider(format.Dialect{Comment: "#"})
+		if is {
+			return one
 		}
+		comments, commented = append(comments, "#"), one
 	}
 	for skip := 1; skip <= min(mostSkipped, bytes.Count(s.text, []byte{'\n'})-1); skip++ {
-		if consider(format.Dialect{Skip: skip}) {
-			return best
+		for _, comment := range comments {
+			if one, is := consider(format.Dialect{Skip: skip, Comment: comment}); is {
+				return one
+			}
 		}
+	}
+	if commented != nil && len(commented.columns) > 1 && len(best.columns) < 2 && s.text[0] == '#' {
+		return commented // a comment also follows values, where it is none here
 	}
 	return best
 }
@@ -92,16 +104,25 @@ func separatorLine(text []byte) (delimiter string, lines int) {
 	return "", 0
 }
 
-// isBefore reports whether the lines that are left out have fewer values than the rows: they are no rows.
+// isBefore reports whether the lines that are left out have fewer values than the rows: they are no rows. Nor is the
+// last one a header, to which the rows add a value.
 func (s *search) isBefore(d format.Dialect, columns int) bool {
-	delimiter := delimiterOf(d)
+	delimiter := []byte(delimiterOf(d))
 	for i, line := range bytes.SplitN(s.text, []byte("\n"), d.Skip+1) {
-		if i < d.Skip && bytes.Count(line, []byte(delimiter)) >= columns-1 {
+		if i == d.Skip {
+			break
+		}
+		count := bytes.Count(line, delimiter)
+		isHeader := i == d.Skip-1 && count > 0 && count == columns-2 && !bytes.ContainsAny(line, " \t")
+		if count >= columns-1 || isHeader {
 			return false
 		}
 	}
 	return true
 }
+
+// isRare reports whether a delimiter is more often within times and names.
+func isRare(delimiter string) bool { return delimiter == " " || delimiter == ":" }
 
 func delimiterOf(d format.Dialect) string {
 	if d.Delimiter == "" {
@@ -256,10 +277,21 @@ func (s *search) read(d format.Dialect) *candidate {
 	}
 	c.add(text)
 	if row, is := errors.AsType[*format.RowError](c.problem); is {
-		c.score *= 0.9 * float64(row.Line) / float64(1+bytes.Count(s.text, []byte{'\n'}))
+		c.score *= 0.9 * float64(row.Line) / float64(1+linesIn(s.text))
+		if len(c.columns) == 1 {
+			c.score *= unlikely // lines have this delimiter, or this quote, after all
+		}
 	}
 	return c
 }
+
+// linesIn returns how many lines end in a text, in whatever way.
+func linesIn(text []byte) int {
+	return max(bytes.Count(text, []byte{'\n'}), bytes.Count(text, []byte{'\r'}))
+}
+
+// unlikely is what is left of the score of a dialect that reads the text, but that nobody would have written.
+const unlikely = 0.0005
 
 // add adds rows of CSV, and computes the score.
 func (c *candidate) add(text []byte) {
@@ -279,6 +311,7 @@ func (c *candidate) add(text []byte) {
 		text = text[n:]
 		c.rows += int64(batch.Rows())
 		for row := range batch.Rows() {
+			before := cells
 			for i, column := range c.columns {
 				kind, value := batch.AnyValue(row, i)
 				if kind == source.Null {
@@ -291,10 +324,14 @@ func (c *candidate) add(text []byte) {
 					weight += c.weightOf(value, t)
 					cells++
 					if areQuoted {
-						lines += bytes.Count(value, []byte{'\n'})
+						lines += linesIn(value)
 					}
 				}
 			}
+			if cells > before { // an empty line is no row of most dialects
+				lines++
+			}
+			c.look(&batch, row)
 		}
 	}
 	for _, name := range c.names {
@@ -307,7 +344,22 @@ func (c *candidate) add(text []byte) {
 		if c.names != nil {
 			lines++
 		}
-		c.score = float64(lines+int(c.rows)) * c.shape() * weight / float64(cells)
+		c.score = float64(lines) * c.shape() * weight / float64(cells)
+		if c.returns > 0 || c.rows > 0 && c.quoted == c.rows {
+			c.score *= unlikely
+		}
+	}
+}
+
+// look looks for rows that are in quotes as a whole, and for carriage returns that end lines.
+func (c *candidate) look(batch *source.Batch, row int) {
+	_, first := batch.AnyValue(row, 0)
+	_, last := batch.AnyValue(row, len(c.columns)-1)
+	if c.dialect.Unquoted && bytes.HasPrefix(first, []byte{'"'}) && bytes.HasSuffix(last, []byte{'"'}) {
+		c.quoted++
+	}
+	if c.dialect.LineEnd == "\n" && c.dialect.Escape == 0 && bytes.HasSuffix(last, []byte{'\r'}) {
+		c.returns++
 	}
 }
 
@@ -319,11 +371,10 @@ func (c *candidate) shape() float64 {
 			filled++
 		}
 	}
-	delimiter := delimiterOf(c.dialect)
-	isRare := delimiter == " " || delimiter == ":" // as which they are also within times and names
+	isRare := isRare(delimiterOf(c.dialect))
 	switch {
 	case filled > 1 && isRare && !c.isTyped():
-		return 0.0005
+		return unlikely
 	case filled > 1 && isRare:
 		return (filled - 1) / filled / 2
 	case filled > 1:

@@ -14,7 +14,7 @@ import (
 type Type string
 
 // The types. What all databases take as one is meant: a date is written as 2026-11-29, a decimal with a point. A number
-// that begins with zeros, such as a postal code, is a Text, since it would lose them.
+// that begins with zeros or a plus, such as a postal code, is a Text, since it would lose them.
 const (
 	Integer   Type = "integer"
 	Decimal   Type = "decimal"
@@ -66,8 +66,8 @@ func typeOf(value []byte) Type {
 
 // numberOf returns the type of a number, and Text for others.
 func numberOf(value []byte) Type {
-	digits := bytes.TrimLeft(value, "+-")
-	if len(value)-len(digits) > 1 || len(digits) == 0 {
+	digits := bytes.TrimPrefix(value, []byte("-"))
+	if len(digits) == 0 || digits[0] == '-' || digits[0] == '+' { // the sign of which would be lost
 		return Text
 	}
 	switch word := strings.ToLower(string(digits[:min(len(digits), len("infinity "))])); word {
@@ -91,13 +91,31 @@ func numberOf(value []byte) Type {
 	return Integer
 }
 
-// localOf returns localNumber for digits with commas, points, or spaces between thousands.
+// localOf returns localNumber for digits with a comma, or with commas, points, spaces or apostrophes between thousands.
 func localOf(digits []byte) Type {
-	for i, c := range digits {
-		isDigit := c >= '0' && c <= '9'
-		if !isDigit && (c != ',' && c != '.' && c != ' ' && c != '\'' || i == len(digits)-1) {
+	whole, fraction := digits, []byte(nil)
+	if at := bytes.LastIndexAny(digits, ",."); at >= 0 {
+		whole, fraction = digits[:at], digits[at+1:]
+		if !areDigits(fraction) {
 			return Text
 		}
+	}
+	at := bytes.IndexAny(whole, ",. '")
+	if at < 0 {
+		if len(whole) > 0 && !areDigits(whole) || fraction == nil {
+			return Text
+		}
+		return localNumber
+	}
+	groups := bytes.Split(whole, whole[at:at+1])
+	isLast := fraction != nil && digits[len(whole)] == whole[at] // so the last group is one as well
+	for i, group := range groups {
+		if !areDigits(group) || i > 0 && len(group) != 3 || i == 0 && len(group) > 3 {
+			return Text
+		}
+	}
+	if isLast && len(fraction) != 3 {
+		return Text
 	}
 	return localNumber
 }
