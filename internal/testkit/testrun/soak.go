@@ -92,7 +92,8 @@ const newestPostgres = "postgres-18/lib/postgresql/18/bin"
 // serverEnvironment has tests use a server other than the shared one.
 func serverEnvironment(name string) []string {
 	if name == "mysql" {
-		return []string{"CULVERT_TEST_MYSQL=" + filepath.Join(os.TempDir(), "mysql/bin/mysqld")}
+		program := filepath.Join(os.TempDir(), "mysql/bin/mysqld")
+		return []string{"CULVERT_TEST_MARIADB=", "CULVERT_TEST_MYSQL=" + program}
 	}
 	programs := []string{filepath.Join(os.TempDir(), newestPostgres), os.Getenv("PATH")}
 	if !strings.HasPrefix(newestPostgres, name) {

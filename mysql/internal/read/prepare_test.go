@@ -32,7 +32,7 @@ func questions(t *testing.T, db *read.DB) int {
 }
 
 // TestPreparedStatements counts the statements that a table needs: to ask how it is made, to read it, and to ask for
-// the number of rows. One statement looks at many tables.
+// the number of rows; of MySQL, also for warnings. One statement looks at many tables.
 func TestPreparedStatements(t *testing.T) {
 	sent := map[int]int{}
 	for _, tables := range []int{10, 40} {
@@ -71,7 +71,11 @@ func TestPreparedStatements(t *testing.T) {
 		}
 		sent[tables] = questions(t, db) - before
 	}
-	if each := float64(sent[40]-sent[10]) / 30; each > 3.2 {
+	most := 3.2
+	if testkit.MySQL() != "" {
+		most++
+	}
+	if each := float64(sent[40]-sent[10]) / 30; each > most {
 		t.Errorf("%.1f statements for each table", each)
 	}
 }
