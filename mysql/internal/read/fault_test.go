@@ -341,7 +341,6 @@ func TestCloseWhileOpen(t *testing.T) {
 // TestCanceledKeepsConnection ends the rows of a table by their context, as an export does if a value cannot be
 // written. The connections can then read the next table.
 func TestCanceledKeepsConnection(t *testing.T) {
-	testkit.NeedsMariaDB(t, "estimates by which all readers get rows")
 	_, database := openNew(t, strings.Replace(manyRows, " AS", " (PRIMARY KEY (i)) AS", 1)+"; ANALYZE TABLE t")
 	for _, connections := range []int{1, 3} {
 		db := openTogether(t, database.URL(), connections)

@@ -272,12 +272,13 @@ func (c keyColumn) literal(text string) (string, error) {
 
 var errRange = errors.New("its range is not one of the table")
 
-// compared returns the condition of the rows from a place on, or before it, in parentheses. The server finds their
-// beginning and their end in the index if a comparison of several columns is written as one for each, with equality
-// first: otherwise it would look through all rows that have the same first column.
+// compared returns the condition of the rows from a place on, or before it, in parentheses. A place is the values of
+// the key, or of its first columns. The server finds their beginning and their end in the index if a comparison of
+// several columns is written as one for each, with equality first: otherwise it would look through all rows that have
+// the same first column.
 func (k key) compared(before bool, place string) (string, error) {
 	values, err := sqlsource.ReadTexts(place)
-	if err != nil || len(values) != len(k) {
+	if err != nil || len(values) == 0 || len(values) > len(k) {
 		return "", errRange
 	}
 	strict, last := ">", ">="
@@ -285,7 +286,7 @@ func (k key) compared(before bool, place string) (string, error) {
 		strict, last = "<", "<"
 	}
 	condition := ""
-	for i, c := range slices.Backward(k) {
+	for i, c := range slices.Backward(k[:len(values)]) {
 		value, err := c.literal(values[i])
 		if err != nil {
 			return "", err
@@ -298,6 +299,22 @@ func (k key) compared(before bool, place string) (string, error) {
 		condition = fmt.Sprintf("(%s = %s AND %s OR %[1]s %[4]s %[2]s)", column, value, condition, strict)
 	}
 	return condition, nil
+}
+
+// between returns the condition of the rows from a place on and before another one. A place that is "" is no bound.
+func (k key) between(from, to string) (string, error) {
+	var both []string
+	for i, place := range []string{from, to} {
+		if place == "" {
+			continue
+		}
+		condition, err := k.compared(i == 1, place)
+		if err != nil {
+			return "", err
+		}
+		both = append(both, condition)
+	}
+	return strings.Join(both, " AND "), nil
 }
 
 // walk returns the position that is the given number of rows behind another one, or behind the first row if that is "".
@@ -337,16 +354,5 @@ func (s *session) condition(ctx context.Context, t table, r source.Range) (strin
 	if names, err := sqlsource.ReadTexts(r.By); err != nil || !slices.EqualFunc(names, key, named) {
 		return "", errRange
 	}
-	var conditions []string
-	for i, place := range []string{r.From, r.To} {
-		if place == "" {
-			continue
-		}
-		condition, err := key.compared(i == 1, place)
-		if err != nil {
-			return "", err
-		}
-		conditions = append(conditions, condition)
-	}
-	return strings.Join(conditions, " AND "), nil
+	return key.between(r.From, r.To)
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"culvert/mysql/internal/read"
 	"culvert/source"
 	"culvert/source/sourcetest"
 )
@@ -48,26 +49,7 @@ func TestCompositeKeyRead(t *testing.T) {
 	db, _ := openNew(t, "CREATE TABLE t (a int, b varchar(40) COLLATE utf8mb4_unicode_ci, c int, fill text,"+
 		" PRIMARY KEY (a, b, c)) AS SELECT seq % 2 AS a, CONCAT(seq DIV 5000, 'x') AS b, seq AS c,"+
 		" REPEAT('x', 100) AS fill FROM seq_1_to_20000; ANALYZE TABLE t")
-	looked := func() (n int) {
-		for _, name := range []string{"Handler_read_next", "Handler_read_rnd_next", "Handler_read_prev"} {
-			found := query(t, db, "SHOW SESSION STATUS LIKE '"+name+"'")
-			var b source.Batch
-			if err := found.Next(&b); err != nil {
-				t.Fatal(err)
-			}
-			_, text := b.Value(0, 1)
-			one, err := strconv.Atoi(string(text))
-			if err != nil {
-				t.Fatal(err)
-			}
-			n += one
-			if err := found.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-		return n
-	}
-	before := looked()
+	before := lookedAt(t, db)
 	parts, err := db.Parts(t.Context(), "t", source.Selection{}, 128<<10)
 	if err != nil || len(parts) < 8 {
 		t.Fatalf("%d parts, %v", len(parts), err)
@@ -85,7 +67,29 @@ func TestCompositeKeyRead(t *testing.T) {
 		read += n
 	}
 	// Counting the rows, walking along the key, and reading them.
-	if n := looked() - before; read != rows || n > 4*rows {
+	if n := lookedAt(t, db) - before; read != rows || n > 4*rows {
 		t.Errorf("for %d rows in %d parts, the server has looked at %d", read, len(parts), n)
 	}
+}
+
+// lookedAt returns how many rows the server has looked at for a session, one after the other.
+func lookedAt(t *testing.T, db *read.DB) (n int) {
+	t.Helper()
+	for _, name := range []string{"Handler_read_next", "Handler_read_rnd_next", "Handler_read_prev"} {
+		found := query(t, db, "SHOW SESSION STATUS LIKE '"+name+"'")
+		var b source.Batch
+		if err := found.Next(&b); err != nil {
+			t.Fatal(err)
+		}
+		_, text := b.Value(0, 1)
+		one, err := strconv.Atoi(string(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += one
+		if err := found.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return n
 }

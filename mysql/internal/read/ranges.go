@@ -1,11 +1,11 @@
 package read
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math"
 	"strconv"
-	"strings"
 	"sync"
 
 	"culvert/internal/sqlsource"
@@ -36,10 +36,10 @@ type ranges struct {
 	taken   float64    // rows in ranges that were taken, about
 	open    int        // ranges that were taken and are not read
 	read    float64    // rows in ranges that were read, about
-	numbers *numbers   // nil unless the key is a single integer
+	numbers *numbers   // nil unless the key begins with an integer
 }
 
-// numbers are the values of a key that is an integer.
+// numbers are the values of an integer with which a key begins.
 type numbers struct {
 	at, last int64  // where the next range begins, and the largest value
 	width    uint64 // of the last range
@@ -53,7 +53,7 @@ func (s *session) newRanges(ctx context.Context, t table, k key) (*ranges, error
 		return nil, s.Explain(ctx, t.String(), err)
 	}
 	r := &ranges{table: t, key: k, rows: rows, least: max(1, float64(rangeBytes)*rows/bytes), readers: 1}
-	if len(k) != 1 || !k[0].isInteger {
+	if !k[0].isInteger {
 		return r, nil
 	}
 	name := catalog.Quote(k[0].name)
@@ -94,38 +94,50 @@ func (r *ranges) take(ctx context.Context, s *session) (condition string, rows f
 	if r.ended {
 		return "", 0, io.EOF
 	}
-	rows = r.wanted(r.taken)
-	var to string
-	if r.numbers != nil {
-		to, rows, err = r.numbers.border(rows, func(from, to string) (float64, error) {
-			return s.planRange(ctx, r.table, r.key[0].name, from, to)
-		})
-	} else {
-		whole := r.table
-		whole.Where = ""
-		to, err = s.walk(ctx, whole, r.key, r.next, int64(rows))
-	}
-	if err == nil && r.numbers != nil && to != "" {
-		to, err = sqlsource.Texts([]string{to})
+	to, rows, err := r.border(ctx, s, r.wanted(r.taken))
+	if err == nil {
+		condition, err = r.key.between(r.next, to)
 	}
 	if err != nil {
 		return "", 0, err
 	}
-	var both []string
-	for i, place := range []string{r.next, to} {
-		if place == "" {
-			continue
-		}
-		one, err := r.key.compared(i == 1, place)
-		if err != nil {
-			return "", 0, err
-		}
-		both = append(both, one)
-	}
 	r.next, r.ended = to, to == ""
 	r.taken += rows
 	r.open++
-	return strings.Join(both, " AND "), rows, nil
+	return condition, rows, nil
+}
+
+// border returns where a range of about the wanted number of rows ends, and about how many it has. It is "" if all that
+// are left belong to it. The rows are walked along if the key begins with no integer, or one that has many.
+func (r *ranges) border(ctx context.Context, s *session, wanted float64) (to string, rows float64, err error) {
+	if r.numbers != nil {
+		at := r.numbers.at
+		to, rows, err = r.numbers.border(wanted, func(to string) (float64, error) {
+			condition, err := r.key.between(r.next, to)
+			if err != nil {
+				return 0, err
+			}
+			hint := " FORCE INDEX (PRIMARY)"
+			if !s.IsMariaDB {
+				hint = " USE INDEX (PRIMARY)" // what is forced is not estimated
+			}
+			return s.plannedRows(ctx, r.table.SQL()+hint+" WHERE "+cmp.Or(condition, "TRUE"), false)
+		})
+		if err != nil || len(r.key) == 1 || rows <= tooMany*wanted {
+			return to, rows, err
+		}
+		r.numbers.at = at
+	}
+	whole := r.table
+	whole.Where = ""
+	if to, err = s.walk(ctx, whole, r.key, r.next, int64(wanted)); err != nil || to == "" || r.numbers == nil {
+		return to, wanted, err
+	}
+	values, err := sqlsource.ReadTexts(to)
+	if err == nil {
+		r.numbers.at, err = strconv.ParseInt(values[0], 10, 64)
+	}
+	return to, wanted, err
 }
 
 // finished records that a range has been read.
@@ -150,24 +162,34 @@ func (r *ranges) done() float64 {
 // mostSteps bounds how often the server is asked where a range should end.
 const mostSteps = 80
 
-// border returns the value before which there are about the wanted number of rows, from the last border on, and about
+// A range may have this much more or less than the wanted number of rows.
+const (
+	tooMany = 1.5
+	tooFew  = 0.5
+)
+
+// border returns the place before which there are about the wanted number of rows, from the last border on, and about
 // how many there are. It is "" for all rows that are left. The server estimates them with a look at a few pages of the
 // index, so neither gaps between the numbers nor their density matter.
-func (n *numbers) border(wanted float64, estimate func(from, to string) (float64, error)) (string, float64, error) {
+func (n *numbers) border(wanted float64, estimate func(to string) (float64, error)) (string, float64, error) {
 	left := uint64(n.last) - uint64(n.at) // to the largest value
 	var small, large uint64               // widths with too few rows, and with too many
 	for step := 0; ; step++ {
-		from, to := strconv.FormatInt(n.at, 10), ""
+		to := ""
 		if n.width <= left {
-			to = strconv.FormatInt(int64(uint64(n.at)+n.width), 10)
+			var err error
+			to, err = sqlsource.Texts([]string{strconv.FormatInt(int64(uint64(n.at)+n.width), 10)})
+			if err != nil {
+				return "", 0, err
+			}
 		}
-		rows, err := estimate(from, to)
+		rows, err := estimate(to)
 		switch {
 		case err != nil:
 			return "", 0, err
-		case step < mostSteps && rows > 2*wanted && n.width > 1:
+		case step < mostSteps && rows > tooMany*wanted && n.width > 1:
 			large = n.width
-		case step < mostSteps && rows < wanted/2 && to != "" && (large == 0 || large-n.width > 1):
+		case step < mostSteps && rows < tooFew*wanted && to != "" && (large == 0 || large-n.width > 1):
 			small = n.width
 		default:
 			n.at = int64(uint64(n.at) + n.width)
@@ -192,14 +214,4 @@ func (n *numbers) guess(small, large, left uint64, factor float64) {
 			n.width = uint64(wider)
 		}
 	}
-}
-
-// planRange returns about how many rows have a key from one number on, and before another one if that is not "".
-func (s *session) planRange(ctx context.Context, t table, column, from, to string) (float64, error) {
-	column = catalog.Quote(column)
-	where := column + " >= " + from
-	if to != "" {
-		where += " AND " + column + " < " + to
-	}
-	return s.plannedRows(ctx, t.SQL()+" FORCE INDEX (PRIMARY) WHERE "+where, false)
 }

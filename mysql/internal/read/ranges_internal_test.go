@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"culvert/internal/sqlsource"
 )
 
 // TestBorders divides keys that are far from even, by estimates that are wrong by up to a factor of two.
@@ -32,18 +34,15 @@ func TestBorders(t *testing.T) {
 			n := &numbers{at: keys[0], last: keys[len(keys)-1], width: 1}
 			asked, read := 0, 0
 			for ranges := 1; ; ranges++ {
-				to, _, err := n.border(wanted, func(from, to string) (float64, error) {
+				to, _, err := n.border(wanted, func(to string) (float64, error) {
 					asked++
 					wrong := []float64{1, 1.9, 0.6}[asked%3]
-					return wrong * float64(between(t, keys, from, to)), nil
+					return wrong * float64(before(t, keys, to)-read), nil
 				})
 				if err != nil {
 					t.Fatal(err)
 				}
-				next := len(keys)
-				if to != "" {
-					next = between(t, keys, strconv.FormatInt(math.MinInt64, 10), to)
-				}
+				next := before(t, keys, to)
 				if size := next - read; size > 5*wanted || size < 0 {
 					t.Fatalf("range %d has %d keys", ranges, size)
 				}
@@ -61,19 +60,20 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-// between counts the keys from one number on, and before another one if that is not "".
-func between(t *testing.T, keys []int64, from, to string) int {
+// before counts the keys before a place, or all if it is "".
+func before(t *testing.T, keys []int64, place string) int {
 	t.Helper()
-	at := func(text string) int {
-		number, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		i, _ := slices.BinarySearch(keys, number)
-		return i
+	if place == "" {
+		return len(keys)
 	}
-	if to == "" {
-		return len(keys) - at(from)
+	values, err := sqlsource.ReadTexts(place)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return max(0, at(to)-at(from))
+	number, err := strconv.ParseInt(values[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, _ := slices.BinarySearch(keys, number)
+	return i
 }
