@@ -52,7 +52,8 @@ func (e *PartialError) Error() string {
 // that cannot be looked up. If a table fails, the others are still exported, unless FailFast is set, and the error is a
 // [*PartialError]. The files of its other parts are removed. A lost database ([source.ErrUnavailable]), the end of the
 // context and an error of the place stop the export. Then there is no manifest, and the result has only the tables
-// whose files are complete.
+// whose files are complete. If a standby has ended it ([source.ErrConflict]), these files are removed too, so that it
+// can begin again with another source.
 //
 // If a manifest exists, or the journal of an export by several workers that was not finished, the error wraps
 // [fs.ErrExist]. With Overwrite, they are removed before the first file is written, and files of the earlier export
@@ -73,7 +74,11 @@ func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, na
 	if err := p.MakeRoom(ctx, to); err != nil {
 		return nil, err
 	}
-	if err := t.write(ctx, src); err != nil {
+	err = t.write(ctx, src)
+	switch {
+	case errors.Is(err, source.ErrConflict):
+		return nil, errors.Join(err, t.takeBack(ctx))
+	case err != nil:
 		return t.complete(), err
 	}
 	return t.finish(ctx)
@@ -142,7 +147,8 @@ type task struct {
 
 // stops reports whether no other table can be read after an error.
 func stops(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, source.ErrUnavailable))
+	return err != nil &&
+		(ctx.Err() != nil || errors.Is(err, source.ErrUnavailable) || errors.Is(err, source.ErrConflict))
 }
 
 // aboutTable adds the name of the table to an error that does not have it.
@@ -261,7 +267,9 @@ func (t *tables) finish(ctx context.Context) ([]TableStats, error) {
 		if one.stats.Err != nil {
 			failed++
 			t.list.Add(manifest.FailedTable(one.stats.Name, one.stats.Err))
-			t.remove(ctx, one)
+			if err := t.remove(ctx, one); err != nil {
+				one.stats.Err = fmt.Errorf("%w; export: a part of a table that failed is left: %w", one.stats.Err, err)
+			}
 			all[i] = one.stats
 			if ctx.Err() != nil {
 				return t.complete(), ctx.Err()
@@ -323,17 +331,28 @@ func (t *tables) join(one *table) (entry manifest.Table, err error) {
 	return entry, err
 }
 
-// remove removes the files of a table that failed, and its figures.
-func (t *tables) remove(ctx context.Context, one *table) {
+// remove removes the files of a table, and its figures.
+func (t *tables) remove(ctx context.Context, one *table) error {
 	one.stats = TableStats{Name: one.stats.Name, File: one.stats.File, Err: one.stats.Err}
+	var errs []error
 	for _, file := range one.files {
 		if file.File == "" {
 			continue
 		}
 		if err := t.to.Remove(ctx, file.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			one.stats.Err = fmt.Errorf("%w; export: a part of a table that failed is left: %w", one.stats.Err, err)
+			errs = append(errs, err)
 		}
 	}
+	return errors.Join(errs...)
+}
+
+// takeBack removes all files.
+func (t *tables) takeBack(ctx context.Context) error {
+	var errs []error
+	for i := range t.all {
+		errs = append(errs, t.remove(ctx, &t.all[i]))
+	}
+	return errors.Join(errs...)
 }
 
 // complete returns the tables of which all files are complete.

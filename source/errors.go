@@ -12,6 +12,10 @@ var ErrUnavailable = errors.New("source: database unavailable")
 // ErrCorrupt marks errors of a database whose damage prevents reading rows.
 var ErrCorrupt = errors.New("source: database is damaged")
 
+// ErrConflict marks the error of a standby that has ended a statement, or a session, since it held up what the standby
+// has to replay. The snapshot is lost. A new one may last longer.
+var ErrConflict = errors.New("source: ended for the replay of a standby")
+
 // UnknownError reports a name that does not exist in the database, or for a format.
 type UnknownError struct {
 	What  string   // "table", "column" or "schema"

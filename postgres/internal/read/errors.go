@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -44,12 +45,15 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 		return fmt.Errorf("postgres: %s: %w", doing, ctx.Err())
 	}
 	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
-		explained := &refusedError{doing, where, refused}
+		explained := &refusedError{doing, where, refused, nil}
 		switch {
-		case wire.EndsSession(refused):
-			return sqlsource.Unavailable(explained.Error(), refused)
 		case refused.Code == codeLockNotAvailable:
-			return lockedError{explained}
+			explained.class = source.ErrLocked
+		case s.standby && slices.Contains(conflictCodes, refused.Code):
+			explained.class = source.ErrConflict
+		}
+		if wire.EndsSession(refused) {
+			return sqlsource.Unavailable(explained.Error(), errors.Join(explained.class, refused))
 		}
 		return explained
 	}
@@ -61,10 +65,14 @@ func (s *session) explain(ctx context.Context, doing, where string, err error) e
 	return sqlsource.Unavailable(fmt.Sprintf("postgres: %s: lost the connection%s: %v", doing, where, err), err)
 }
 
+// conflictCodes are those with which a standby ends what holds up its replay.
+var conflictCodes = []string{"40001", "40P01"}
+
 // refusedError is what the server says of a statement.
 type refusedError struct {
 	doing, where string
 	refused      *pgconn.PgError
+	class        error // [source.ErrLocked], [source.ErrConflict] or nil
 }
 
 func (e *refusedError) Error() string {
@@ -80,8 +88,11 @@ func (e *refusedError) Error() string {
 
 func (e *refusedError) Unwrap() error { return e.refused }
 
+// Is reports whether the error is of a class that callers act upon.
+func (e *refusedError) Is(target error) bool { return e.class != nil && target == e.class }
+
 // Redacted is for [source.Redacted].
 func (e *refusedError) Redacted() error {
 	refused := &pgconn.PgError{Severity: e.refused.Severity, Code: e.refused.Code, Message: source.HiddenMessage}
-	return &refusedError{e.doing, e.where, refused}
+	return &refusedError{e.doing, e.where, refused, e.class}
 }

@@ -94,11 +94,6 @@ func (s *session) explainLock(ctx context.Context, r *relation, err error) error
 	return fmt.Errorf("%w: %s", err, strings.Join(lockers, ", "))
 }
 
-// lockedError is the error of a session that has waited too long for a lock.
-type lockedError struct{ error }
-
-func (e lockedError) Unwrap() []error { return []error{source.ErrLocked, e.error} }
-
 // heldLocks counts the locks of the session on tables and indexes, except the system's, whose object identifiers are
 // below 16384 (FirstNormalObjectId in the sources).
 func (s *session) heldLocks(ctx context.Context) (count int64, err error) {

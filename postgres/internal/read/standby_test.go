@@ -48,7 +48,7 @@ func TestStandbyConflict(t *testing.T) {
 	}
 	testkit.WaitFor(t, "the read to begin", sessions("wait_event = 'PgSleep'"))
 	database.Exec(t, "TRUNCATE t")
-	if err := <-result; wire.Code(err) != "40001" ||
+	if err := <-result; wire.Code(err) != "40001" || !errors.Is(source.Redacted(err), source.ErrConflict) ||
 		!strings.Contains(err.Error(), "due to conflict with recovery") {
 		t.Errorf("the statement: %v", err)
 	}

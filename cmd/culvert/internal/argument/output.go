@@ -104,6 +104,12 @@ func (p *printable) Commit() error {
 	return nil
 }
 
+// IsStream reports whether what is written to a path cannot be taken back.
+func IsStream(path string) bool {
+	info, err := os.Stat(path)
+	return path == "" || path == "-" || err == nil && !info.Mode().IsRegular()
+}
+
 // ErrBinary says that binary data was not written to a terminal.
 var ErrBinary = errors.New("refusing to write binary data to the terminal")
 

@@ -153,9 +153,11 @@ type Work struct {
 	Stop  func()
 }
 
-// Begin starts the clock and the progress, once all questions have been asked.
+// Begin starts the clock and the progress, once all questions have been asked. Work may begin again.
 func (w *Work) Begin() {
-	w.start = time.Now()
+	if w.start.IsZero() {
+		w.start = time.Now()
+	}
 	silent := w.Flags.quiet || w.ToStdout && (w.Flags.JSON || ui.IsTerminal(w.App.Stdout))
 	style := w.App.Console.Style(silent, w.Flags.verbose)
 	if w.Status == nil {

@@ -188,9 +188,9 @@ func run(
 	if err != nil {
 		return err
 	}
-	db, names, plan := e.db, e.names, e.plan
+	names, plan := e.names, e.plan
 	plan.Progress = watch(w, plan.Pace)
-	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(db), o.masks.Inputs()}
+	inputs := [][]string{o.RecipientFlags.Inputs(), o.from.Inputs(e.db), o.masks.Inputs()}
 	if o.several(names) {
 		e.inputs = argument.WithOwnIdentity(slices.Concat(inputs...))
 		return e.tables(ctx, a, w, r)
@@ -213,6 +213,15 @@ func run(
 		}
 	}
 
+	if argument.IsStream(path) {
+		return e.fileOnce(ctx, a, w, r, path)
+	}
+	return e.attempt(a, r, func(one *request) error { return one.fileOnce(ctx, a, w, r, path) })
+}
+
+// fileOnce exports a table or a query into one file.
+func (e *request) fileOnce(ctx context.Context, a *command.App, w *command.Work, r *Report, path string) (err error) {
+	o, plan, table := e.options, e.plan, strings.Join(e.names, "")
 	src, err := e.open(ctx)
 	if err != nil {
 		return err
@@ -220,7 +229,7 @@ func run(
 	defer func() { err = errors.Join(err, src.Close()) }()
 	r.MomentReport = database.MomentOf(src)
 	if table != "" {
-		if err := e.mask(ctx, a, src, names); err != nil {
+		if err := e.mask(ctx, a, src, e.names); err != nil {
 			return err
 		}
 	}
@@ -237,7 +246,8 @@ func run(
 		stats, err = plan.Table(ctx, out, src, table)
 	}
 	if err != nil {
-		return db.Explain(err)
+		w.Stop()
+		return e.db.Explain(err)
 	}
 	r.Sum, r.Readers, r.Reason, r.Outside = stats.Sum.String(), stats.Readers, reasonOf(stats), stats.Outside
 	r.Untold, r.Unfit = stats.Untold, stats.Unfit

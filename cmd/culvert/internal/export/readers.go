@@ -2,7 +2,9 @@ package export
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/database"
@@ -17,6 +19,30 @@ func (e *request) open(ctx context.Context) (source.Source, error) {
 		return o.moment.Open(ctx, e.db, e.sessions())
 	}
 	return o.openOne(ctx, e.db)
+}
+
+// attempts is how often an export is begun at most.
+const attempts = 3
+
+// attempt exports, and again in a new snapshot if a standby has ended that, which leaves no file. Each attempt finds
+// out by itself what it exports.
+func (e *request) attempt(a *command.App, r *Report, once func(one *request) error) error {
+	for n := 1; ; n++ {
+		one, plan := *e, *e.plan
+		one.plan = &plan
+		err := once(&one)
+		if n == attempts || e.options.snapshot != "" || !errors.Is(err, source.ErrConflict) {
+			return err
+		}
+		for _, figure := range []*atomic.Int64{&plan.Progress.Rows, &plan.Progress.Text, &plan.Progress.Out} {
+			figure.Store(0)
+		}
+		r.Attempts = n + 1
+		if !e.options.JSON {
+			a.Console.Warn(a.Secrets.Redact(command.Plain(err)))
+			a.Console.Warn(fmt.Sprintf("the export begins again in a new snapshot: attempt %d of %d", n+1, attempts))
+		}
+	}
 }
 
 // openOne is open with one session.

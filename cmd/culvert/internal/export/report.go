@@ -20,6 +20,7 @@ type Report struct {
 	Reason  string `json:"reason,omitempty"`
 	Outside bool   `json:"outside_snapshot,omitempty"` // of one table or query
 	database.MomentReport
+	Attempts int `json:"attempts,omitempty"` // if a standby has ended others
 
 	Untold []string         `json:"untold,omitempty"` // columns of one table
 	Unfit  []manifest.Unfit `json:"unfit,omitempty"`  // columns of one table or query

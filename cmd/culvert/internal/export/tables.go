@@ -94,6 +94,25 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 		}
 		return e.share(ctx, a, w, r, l)
 	}
+	directory := func(src source.Source) (_ context.Context, _ *argument.Location, err error) {
+		if l == nil {
+			var path string
+			if path, err = o.directory(ctx, src); err != nil {
+				return nil, nil, e.db.Explain(err)
+			}
+			ctx, l, err = newDirectory(ctx, a, path, o)
+		}
+		return ctx, l, err
+	}
+	return e.attempt(a, r, func(one *request) error { return one.tablesOnce(ctx, a, w, r, directory) })
+}
+
+// tablesOnce exports several tables as of one snapshot.
+func (e *request) tablesOnce(
+	ctx context.Context, a *command.App, w *command.Work, r *Report,
+	directory func(source.Source) (context.Context, *argument.Location, error),
+) (err error) {
+	o := e.options
 	src, err := e.open(ctx)
 	if err != nil {
 		return err
@@ -103,14 +122,9 @@ func (e *request) tables(ctx context.Context, a *command.App, w *command.Work, r
 		return err
 	}
 	r.Schema, r.MomentReport = reportOf(e.plan.Schema), database.MomentOf(src)
-	if l == nil {
-		path, err := o.directory(ctx, src)
-		if err != nil {
-			return e.db.Explain(err)
-		}
-		if ctx, l, err = newDirectory(ctx, a, path, o); err != nil {
-			return err
-		}
+	ctx, l, err := directory(src)
+	if err != nil {
+		return err
 	}
 	if err := e.checkFiles(l); err != nil {
 		return err
