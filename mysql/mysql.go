@@ -40,12 +40,14 @@
 // No session of these systems can join a snapshot that exists. [SourceConfig] opens several connections that begin
 // their transactions while nobody can commit, so all show one state. All are connected before the server is locked, so
 // the lock lasts for one statement. It is BACKUP STAGE in MariaDB from 10.4 on, and FLUSH TABLES WITH READ LOCK
-// elsewhere; both need the right RELOAD. A connection of its own holds the lock. If the lock is lost, or is not granted
-// in time, one connection reads alone. [Source.Beside] returns the others.
+// elsewhere; both need the right RELOAD. MySQL from 8.0 on is asked for LOCK INSTANCE FOR BACKUP before, which waits
+// for changes of tables, and needs BACKUP_ADMIN; without that right it is left out. A connection of its own holds the
+// lock. If the lock is lost, or is not granted in time, one connection reads alone. [Source.Beside] returns the others.
 //
 // The rows of a table implement [source.Divider]: the connections share a large table in ranges of its primary key, of
-// the types that [Source.Parts] cuts by. The server estimates where a range of integers should end, with a look at a
-// few pages of the index. For other keys it walks along the index. Every row is in one range, whatever the estimates.
+// the types that [Source.Parts] cuts by. The server estimates where a range of a key that begins with an integer should
+// end, with a look at a few pages of the index. For other keys, and where many rows have the same first integer, it
+// walks along the index. Every row is in one range, whatever the estimates.
 //
 // # Reading: values
 //

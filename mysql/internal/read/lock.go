@@ -18,27 +18,37 @@ import (
 // server releases the lock.
 type lock struct {
 	conn  *wire.Conn
-	end   string    // the statement that releases it
+	end   []string  // the statements that release it
 	since time.Time // when the first statement was sent for which others may wait
 }
 
 // withStages is the first version of MariaDB with stages of a backup, 10.4. Only tests change it.
 var withStages = 1004
 
-// locking returns the statements of the lock.
+// withInstance is the first version of MySQL with LOCK INSTANCE, 8.0.
+const withInstance = 800
+
+const lockInstance = "LOCK INSTANCE FOR BACKUP"
+
+// locking returns the statements of the lock. The first keeps nobody from reading and writing rows.
 //
 // MariaDB has stages of a backup. BLOCK_COMMIT waits only for commits, and not for statements that run. The stages
-// before it are given too, since the server would run those that are left out. START waits for other backups, and keeps
-// nobody waiting. Elsewhere the lock waits for every statement that writes, and in MySQL for all that read, too
-// (mysqldump and mydumper use the same statements).
-func locking(c *wire.Conn) (before string, take []string, end string) {
+// before it are given too, since the server would run those that are left out. START waits for other backups. Elsewhere
+// the lock waits for every statement that writes, and in MySQL for all that read, too (mysqldump and mydumper use the
+// same statements). So MySQL first waits until no definition is being changed, and lets no other change begin.
+func locking(c *wire.Conn) (before string, take, end []string) {
+	take, end = []string{"FLUSH TABLES WITH READ LOCK"}, []string{"UNLOCK TABLES"}
 	var major, minor int
 	_, err := fmt.Sscanf(c.Version, "%d.%d", &major, &minor)
-	if err == nil && c.IsMariaDB && 100*major+minor >= withStages {
+	switch version := 100*major + minor; {
+	case err == nil && c.IsMariaDB && version >= withStages:
 		return "BACKUP STAGE START",
-			[]string{"BACKUP STAGE FLUSH", "BACKUP STAGE BLOCK_DDL", "BACKUP STAGE BLOCK_COMMIT"}, "BACKUP STAGE END"
+			[]string{"BACKUP STAGE FLUSH", "BACKUP STAGE BLOCK_DDL", "BACKUP STAGE BLOCK_COMMIT"},
+			[]string{"BACKUP STAGE END"}
+	case err == nil && !c.IsMariaDB && version >= withInstance:
+		return lockInstance, take, append(end, "UNLOCK INSTANCE")
 	}
-	return "", []string{"FLUSH TABLES WITH READ LOCK"}, "UNLOCK TABLES"
+	return "", take, end
 }
 
 // busyError is the error of a server on which a statement runs that the lock would have to wait for.
@@ -70,17 +80,21 @@ func refuseBusy(ctx context.Context, conn *wire.Conn, wait time.Duration) error 
 func takeLock(ctx context.Context, conn *wire.Conn, wait time.Duration) (*lock, error) {
 	before, take, end := locking(conn)
 	l := &lock{conn: conn, end: end}
-	if before == "" {
-		before = "DO 0"
+	if before == "" || before == lockInstance {
 		if err := refuseBusy(ctx, conn, wait); err != nil {
 			return nil, l.failed(ctx, err)
 		}
 	}
 	seconds := int(math.Ceil(wait.Seconds())) + 1
-	for _, sql := range []string{fmt.Sprintf("SET SESSION lock_wait_timeout = %d", seconds), before} {
-		if err := conn.Exec(ctx, sql); err != nil {
-			return nil, l.failed(ctx, err)
-		}
+	err := conn.Exec(ctx, fmt.Sprintf("SET SESSION lock_wait_timeout = %d", seconds))
+	if err == nil && before != "" {
+		err = conn.Exec(ctx, before)
+	}
+	if refused := wire.Refused(err); before == lockInstance && refused != nil && refused.Number != lockTimeout {
+		l.end, err = end[:1], nil // the user may not take it, or the server calls itself MySQL and is not
+	}
+	if err != nil {
+		return nil, l.failed(ctx, err)
 	}
 	l.since = time.Now()
 	for _, sql := range take {
@@ -107,8 +121,10 @@ func (l *lock) failed(ctx context.Context, err error) error {
 // taken it back before.
 func (l *lock) release(ctx context.Context) (held time.Duration, err error) {
 	err = ctx.Err()
-	if err == nil {
-		err = l.conn.Exec(ctx, l.end)
+	for _, sql := range l.end {
+		if err == nil {
+			err = l.conn.Exec(ctx, sql)
+		}
 	}
 	err = l.failed(ctx, err)
 	return time.Since(l.since), err

@@ -244,7 +244,8 @@ func TestLockKilled(t *testing.T) {
 	database.Exec(t, "CREATE TABLE t (i int PRIMARY KEY) ENGINE InnoDB")
 	read.UnderLock(t, func(_ context.Context, connection int64) {
 		database.Exec(t, fmt.Sprintf("KILL %d", connection))
-		database.Exec(t, "INSERT INTO t VALUES (1)") // which waits until the server has taken the lock back
+		// Both wait until the server has taken the lock back.
+		database.Exec(t, "INSERT INTO t VALUES (1); ALTER TABLE t ADD COLUMN c int")
 	})
 	db := expectAlone(t, read.Config{Connections: 3, LockWait: patience}, database.URL(), "not to be had")
 	expectRows(t, query(t, db, "SELECT * FROM t"), 1)
