@@ -109,9 +109,12 @@ func (c *columns) learn(table []source.Column, dynamic bool) {
 }
 
 // read returns the names of the fields that are not skipped.
-func (c *columns) read() (names []string) {
+func (c *columns) read() []string { return c.named(false) }
+
+// named returns the names of the fields that are skipped, or of the others.
+func (c *columns) named(skipped bool) (names []string) {
 	for _, field := range c.fields {
-		if !field.Skip {
+		if field.Skip == skipped {
 			names = append(names, field.Name)
 		}
 	}

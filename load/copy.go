@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 
 	"culvert/export"
 	"culvert/internal/ordered"
@@ -67,15 +69,11 @@ func (p *Plan) copy(
 	// The rows have a context of their own, since a failure of the sink ends them, but not what follows.
 	reading, stop := context.WithCancel(ctx)
 	defer stop()
-	rows, all, j, err := p.begin(reading, e.src, from, names.To)
+	rows, all, j, err := p.beginReady(reading, e, names, ready)
 	if err != nil {
 		return Stats{}, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	j.across = p.isAcross(e.dst, j, j.masker != nil)
-	if err := ready(all, j); err != nil {
-		return Stats{}, err
-	}
 	if p.SchemaOnly || p.Choices[from].NoRows {
 		j.pieces = nil
 		return all.fill(ctx, open, j)
@@ -106,7 +104,12 @@ func (p *Plan) PreviewCopy(
 	if err := p.checkCopy(); err != nil {
 		return sink.Plan{}, err
 	}
-	plan, j, err := p.preview(ctx, dst, src, from, to, false)
+	j, err := p.lookAt(ctx, src, from, to)
+	if err != nil {
+		return sink.Plan{}, err
+	}
+	all := *p
+	plan, j, err := all.plannedCopy(ctx, dst, src, j)
 	if err == nil {
 		if err = p.checkTypes([]string{from}, []*job{j}); err == nil {
 			err = cmp.Or(p.checkConversions(j), p.checkConvert(j.columns.names))
@@ -115,15 +118,26 @@ func (p *Plan) PreviewCopy(
 	return plan, err
 }
 
-// preview also returns the table as it would be filled, or nil if its columns are not known.
-func (p *Plan) preview(
-	ctx context.Context, dst sink.Sink, src source.Source, from, to string, grouped bool,
-) (plan sink.Plan, j *job, err error) {
-	if j, err = p.lookAt(ctx, src, from, to); err != nil {
-		return sink.Plan{}, j, err
+// plannedCopy returns what the sink says that it would do with a table of a source, and the table as it is filled then.
+// It remembers in the plan which columns are left out.
+func (p *Plan) plannedCopy(
+	ctx context.Context, dst sink.Sink, src source.Source, j *job,
+) (plan sink.Plan, _ *job, err error) {
+	plan, err = p.planned(ctx, dst, j.to, j)
+	fewer, failed := p.leaveOut(ctx, src, j, err)
+	if failed != nil {
+		return sink.Plan{}, j, failed
 	}
-	j.grouped = grouped
-	if plan, err = p.planned(ctx, dst, j.to, j); err == nil {
+	if fewer != nil {
+		p.computed = fewer.computed
+		again, failed := p.lookAt(ctx, src, j.name, j.to)
+		if failed != nil {
+			return sink.Plan{}, j, failed
+		}
+		again.grouped, j = j.grouped, again
+		plan, err = p.planned(ctx, dst, j.to, j)
+	}
+	if err == nil {
 		p.progress().expectRows(j.size)
 	}
 	return plan, j, err
@@ -209,6 +223,57 @@ func (p *Plan) begin(
 	return rows, &whole, j, nil
 }
 
+// beginReady opens a table that ready finds fit to be filled. If the sink refuses columns that can be left out, the
+// rows are opened again without them.
+func (p *Plan) beginReady(
+	ctx context.Context, e ends, names Names, ready func(all *Plan, j *job) error,
+) (rows source.Rows, all *Plan, j *job, err error) {
+	for {
+		if rows, all, j, err = p.begin(ctx, e.src, names.From, names.To); err != nil {
+			return nil, nil, nil, err
+		}
+		j.across = p.isAcross(e.dst, j, j.masker != nil)
+		if err = ready(all, j); err == nil {
+			return rows, all, j, nil
+		}
+		if closed := rows.Close(); closed != nil {
+			return nil, nil, nil, errors.Join(err, closed)
+		}
+		fewer, failed := p.leaveOut(ctx, e.src, j, err)
+		if fewer == nil {
+			return nil, nil, nil, cmp.Or(failed, err)
+		}
+		p = fewer
+	}
+}
+
+// leaveOut returns the plan without columns of a table of a source that the sink has refused, since its table computes
+// them too, and nil if they were refused for another reason.
+func (p *Plan) leaveOut(ctx context.Context, src source.Source, j *job, refused error) (*Plan, error) {
+	computed, is := errors.AsType[*sink.ComputedError](refused)
+	if !is || j.create != nil || j.converts != nil || len(p.Columns) > 0 || p.computed[j.name] != nil {
+		return nil, nil
+	}
+	d, err := source.Define(ctx, src, j.name)
+	if err != nil {
+		return nil, err
+	}
+	if !j.columns.skip(computed.Columns, generatedOf(d)) {
+		return nil, nil
+	}
+	names, masked := j.columns.named(true), j.masker.Columns()
+	if slices.ContainsFunc(names, func(name string) bool { return slices.Contains(masked, name) }) {
+		return nil, nil
+	}
+	fewer := *p
+	fewer.computed = maps.Clone(p.computed)
+	if fewer.computed == nil {
+		fewer.computed = map[string][]string{}
+	}
+	fewer.computed[j.name] = names
+	return &fewer, nil
+}
+
 // openWritable opens the columns of a table that can be written.
 func (p *Plan) openWritable(
 	ctx context.Context, src source.Source, from string, d *source.Definition,
@@ -217,7 +282,7 @@ func (p *Plan) openWritable(
 	if err != nil {
 		return nil, err
 	}
-	fewer := p.withoutGenerated(d, rows.Columns())
+	fewer := p.withoutGenerated(append(generatedOf(d), p.computed[from]...), rows.Columns())
 	if fewer == p {
 		return rows, nil
 	}

@@ -146,6 +146,7 @@ func (p *Plan) previewTables(
 	p.progress().expectedRows.Store(0)
 	var columns []string
 	known := true
+	p.Filling.Linked = len(tables) > 1 && p.linksCircles(dst)
 	jobs, missing, err := p.lookAtAll(ctx, src, tables, p.links(dst))
 	if err != nil {
 		return nil, nil, err
@@ -160,14 +161,11 @@ func (p *Plan) previewTables(
 	}
 	p.ask(ctx, dst, found)
 	planned, err := p.lookUp(ctx, names, func(i int) (plan sink.Plan, err error) {
-		j := jobs[i]
-		if known = known && j != nil; known {
-			columns = append(columns, j.columns.names...)
-		}
 		if err = missing[i]; err == nil {
-			if plan, err = p.planned(ctx, dst, j.to, j); err == nil {
-				p.progress().expectRows(j.size)
-			}
+			plan, jobs[i], err = p.plannedCopy(ctx, dst, src, jobs[i])
+		}
+		if known = known && jobs[i] != nil; known {
+			columns = append(columns, jobs[i].columns.names...)
 		}
 		if err != nil {
 			plan.Table = tables[i].To

@@ -79,9 +79,8 @@ func generatedOf(d *source.Definition) (names []string) {
 	return names
 }
 
-// withoutGenerated returns the plan without the columns of a definition that take no values.
-func (p *Plan) withoutGenerated(d *source.Definition, of []source.Column) *Plan {
-	generated := generatedOf(d)
+// withoutGenerated returns the plan without columns that take no values.
+func (p *Plan) withoutGenerated(generated []string, of []source.Column) *Plan {
 	isGenerated := func(name string) bool { return slices.Contains(generated, name) }
 	names := namesOf(of)
 	if len(p.Columns) > 0 || !slices.ContainsFunc(names, isGenerated) {

@@ -221,7 +221,7 @@ func (p *Plan) jobOf(
 		j.system, columns = source.PostgreSQL, printed(columns)
 	}
 	var err error
-	if j.columns, err = p.withoutGenerated(j.create, columns).match(columns); err != nil {
+	if j.columns, err = p.withoutGenerated(generatedOf(j.create), columns).match(columns); err != nil {
 		return j, err
 	}
 	j.columns.written = true
@@ -306,6 +306,7 @@ func (p *Plan) directory(
 		}
 	}
 	each.related = relate(slices.Values(all))
+	each.Filling.Linked = len(jobs) > 1 && each.linksCircles(dst)
 	d := &pending{plan: &each}
 	d.fill = func(ctx context.Context, e ends, i int) (Stats, error) {
 		jobs[i].grouped = false

@@ -97,6 +97,8 @@ type Plan struct {
 	// related are the tables that are made together.
 	related map[sink.TableName]sink.Related
 
+	computed map[string][]string // columns of tables of a source that a copy leaves out: see leaveOut
+
 	dangling bool // rows that refer to rows which are not there are rejected: these cannot come later
 
 	fresh bool // a schema has made the tables, which have no triggers and keys yet

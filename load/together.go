@@ -19,15 +19,30 @@ func (p *Plan) links(dst sink.Sink) bool {
 	return groups && f.Existing > sink.Append && f.Conflict == sink.Fail && !p.fresh
 }
 
-// link finds the tables that are filled together, and says so in their plans and jobs. They fail together too. All were
-// looked up as tables of a group; those to which only others refer are looked up again, to be filled alone.
+// linksCircles reports whether tables that refer to each other in a circle, or to themselves, are filled in one
+// transaction: if they exist and must be empty. No order of them suits their keys. Rows that are rejected are found by
+// the server, one by one.
+func (p *Plan) linksCircles(dst sink.Sink) bool {
+	_, groups := dst.(sink.Grouper)
+	f := p.Filling
+	return groups && f.Existing == sink.Refuse && f.Conflict == sink.Fail && !p.Create && !p.fresh && p.Rejects == nil
+}
+
+// link finds the tables that are filled together, and says so in their plans and jobs. They fail together too. If rows
+// are replaced, all were looked up as tables of a group; those to which only others refer are looked up again, to be
+// filled alone.
 func (p *Plan) link(
 	ctx context.Context, dst sink.Sink, planned []Planned, jobOf func(i int) *job, look func(i int) (sink.Plan, error),
 ) error {
-	if !p.links(dst) {
+	replaces := p.links(dst)
+	switch {
+	case replaces:
+		failLinked(planned)
+	case p.Filling.Linked:
+		keepCircles(planned)
+	default:
 		return nil
 	}
-	failLinked(planned)
 	for _, set := range linked(planned) {
 		first := &planned[set[0]]
 		isTogether := len(set) > 1 || slices.Contains(first.Refers, first.Table) ||
@@ -36,7 +51,7 @@ func (p *Plan) link(
 			p.planTogether(ctx, dst, planned, set, jobOf)
 		} else {
 			jobOf(set[0]).grouped = false
-			if len(first.Referred) > 0 || p.Filling.EachPart {
+			if replaces && (len(first.Referred) > 0 || p.Filling.EachPart) {
 				first.Plan, first.Err = look(set[0])
 			}
 		}
@@ -79,6 +94,32 @@ func failLinked(planned []Planned) {
 				failed = before
 			}
 			one.Err, again = failed, true
+		}
+	}
+}
+
+// keepCircles leaves of the links between tables only those of circles, also of a table that refers to itself.
+func keepCircles(planned []Planned) {
+	places := map[string]int{}
+	for i := range planned {
+		if planned[i].Err == nil {
+			places[planned[i].Table] = i
+		}
+	}
+	var keys []sink.Key
+	for i := range planned {
+		for _, name := range planned[i].Refers {
+			if to, is := places[name]; is && planned[i].Err == nil {
+				keys = append(keys, sink.Key{From: i, To: to})
+			}
+		}
+		planned[i].Refers, planned[i].Referred = nil, nil
+	}
+	_, isCircular := sink.OrderByKeys(len(planned), keys)
+	for i, key := range keys {
+		if isCircular[i] {
+			planned[key.From].Refers = append(planned[key.From].Refers, planned[key.To].Table)
+			planned[key.To].Referred = append(planned[key.To].Referred, planned[key.From].Table)
 		}
 	}
 }
@@ -129,7 +170,7 @@ func (p *Plan) planTogether(
 	var names []string
 	for _, i := range set {
 		j := jobOf(i)
-		j.table, j.alone = planned[i].Table, aloneTogether
+		j.table, j.alone, j.grouped = planned[i].Table, aloneTogether, true
 		jobs, names = append(jobs, j), append(names, planned[i].Name)
 	}
 	group, err := dst.(sink.Grouper).PlanGroup(ctx, p.members(jobs))

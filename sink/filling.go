@@ -59,8 +59,8 @@ type Filling struct {
 
 	// KeepSequences leaves the sequences of columns as they are. Otherwise those of an existing table, if the rows have
 	// values for their columns, are set past all rows, so that new numbers are not taken yet. They are never set back.
-	// PostgreSQL does it before the commit, for sequences that the user may read and set. In MySQL, MariaDB and SQLite,
-	// the database itself does it, in any case.
+	// PostgreSQL and MariaDB do it before the commit, for sequences that the user may read and set. The numbers of
+	// AUTO_INCREMENT and AUTOINCREMENT are set by the database itself, in any case.
 	KeepSequences bool
 
 	// TriggersOff keeps the triggers of the table from firing for the rows, and when rows are removed. PostgreSQL
@@ -72,6 +72,10 @@ type Filling struct {
 	// Grouped says that the table is one of a [Group], so that other tables of it may refer to it: for [Sink.Plan].
 	// A group sets it itself, and [Sink.Table] refuses it.
 	Grouped bool
+
+	// Linked has [Sink.Plan] tell to which tables foreign keys refer, although the table is not Grouped. SQLite does
+	// not: it takes rows in any order.
+	Linked bool
 
 	// Conflict is what happens if the table has a row with the same key.
 	Conflict Conflict
@@ -210,8 +214,8 @@ type Plan struct {
 	Heirs []Heir
 
 	// Refers are the tables to which its foreign keys refer, and Referred those whose foreign keys refer to it, as in
-	// Table and each once. A table that refers to itself is in both. They are known only with [Filling.Grouped], of a
-	// table that exists.
+	// Table and each once. A table that refers to itself is in both. They are known only with [Filling.Grouped], and
+	// Refers with Linked, of a table that exists.
 	Refers, Referred []string
 
 	Loaders int    // how many there will be

@@ -158,7 +158,11 @@ type Column struct {
 	Generated bool
 	Numbered  bool   // by AUTO_INCREMENT: NULL is the next number
 	Charset   string // of text; "" for other types
+	Draws     string // the sequence of MariaDB from which the number of its default is drawn, as SQL; or ""
 }
+
+// draws matches the default of a column that is the next number of a sequence. MariaDB prints a text in quotes.
+var draws = lazyregexp.New("^\\(?nextval\\((`(?:[^`]|``)+`\\.`(?:[^`]|``)+`)\\)\\)?$")
 
 // storage is what MariaDB prints behind the type of a compressed column.
 var storage = lazyregexp.New(` /\*M?![0-9]+ [A-Z ]+\*/$`)
@@ -190,8 +194,9 @@ func ColumnsWithoutJSON(ctx context.Context, c *wire.Conn, t Table) ([]Column, e
 }
 
 func columnsOf(ctx context.Context, c *wire.Conn, t Table, checked map[string]bool) ([]Column, error) {
-	found, err := c.Query(ctx, 6, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
-		IS_NULLABLE, EXTRA LIKE '%auto_increment%', IFNULL(CHARACTER_SET_NAME, '') FROM information_schema.COLUMNS
+	found, err := c.Query(ctx, 7, `SELECT COLUMN_NAME, COLUMN_TYPE, IFNULL(GENERATION_EXPRESSION, '') <> '',
+		IS_NULLABLE, EXTRA LIKE '%auto_increment%', IFNULL(CHARACTER_SET_NAME, ''),
+		IF(COLUMN_DEFAULT LIKE '%nextval(%', COLUMN_DEFAULT, '') FROM information_schema.COLUMNS
 		WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`,
 		t.Database, t.Name)
 	if err != nil {
@@ -208,6 +213,10 @@ func columnsOf(ctx context.Context, c *wire.Conn, t Table, checked map[string]bo
 			Charset:   row[5],
 		}
 		one.NotNull = t.Base && row[3] == "NO"
+		if drawn := draws.FindStringSubmatch(row[6]); drawn != nil && c.IsMariaDB &&
+			sqlsource.KindOf(one.Type) == source.Number {
+			one.Draws = drawn[1]
+		}
 		columns = append(columns, one)
 	}
 	return columns, nil

@@ -54,8 +54,8 @@ func (db *DB) Plan(ctx context.Context, name string, f sink.Filling) (sink.Plan,
 		Database: db.conn.Server, // whose databases are in the names of tables
 		Steps:    db.steps(p), Omitted: p.omitted, Later: p.later,
 	}
-	if f.Grouped && p.Create == nil {
-		made.Refers, made.Referred, err = db.links(ctx, p.target)
+	if p.Create == nil && (f.Grouped || f.Linked) {
+		made.Refers, made.Referred, err = db.links(ctx, p.target, f.Grouped)
 	}
 	return made, err
 }
@@ -103,7 +103,7 @@ func (db *DB) addSteps(p *plan) (steps []string) {
 	if p.arrives() {
 		steps = append(steps, p.mergeSQL())
 	}
-	return steps
+	return append(steps, p.sequenceSteps()...)
 }
 
 // plan resolves the names, and refuses what cannot be done.

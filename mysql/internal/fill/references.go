@@ -106,8 +106,10 @@ func (db *DB) hasNoReferences(ctx context.Context, t catalog.Table) (bool, error
 	return err == nil && len(found) == 0, err
 }
 
-// links returns the tables to which foreign keys of a table refer, and those whose keys refer to it.
-func (db *DB) links(ctx context.Context, t catalog.Table) (refers, referred []string, err error) {
+// links returns the tables to which foreign keys of a table refer, and those whose keys refer to it, if that is asked.
+func (db *DB) links(
+	ctx context.Context, t catalog.Table, alsoReferred bool,
+) (refers, referred []string, err error) {
 	add := func(to *[]string, other catalog.Table) {
 		if db.isSame(other, t) {
 			other = t
@@ -124,6 +126,9 @@ func (db *DB) links(ctx context.Context, t catalog.Table) (refers, referred []st
 		if add(&refers, key.to); db.isSame(key.to, t) {
 			add(&referred, key.to)
 		}
+	}
+	if !alsoReferred {
+		return refers, nil, nil
 	}
 	others, err := db.referencesTo(ctx, t)
 	for _, other := range others {

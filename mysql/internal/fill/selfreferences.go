@@ -29,9 +29,9 @@ type foreignKeyOf struct {
 	referenced []string // of the table that it refers to
 }
 
-// keysToCheck returns the foreign keys that the sink checks itself: those of the table and those that refer to it, or
-// none if the server checks them, since no row can refer to another one of the table. It also does if the table has
-// triggers, whose statements may need the checks.
+// keysToCheck returns the foreign keys that the sink checks itself: those of the table and, if rows are removed, those
+// that refer to it. There are none if the server checks them, since no row can refer to another one of the table. It
+// also does if the table has triggers, whose statements may need the checks.
 func (db *DB) keysToCheck(ctx context.Context, p *plan) ([]foreignKeyOf, error) {
 	if p.Create != nil || p.Existing == sink.Append {
 		return nil, nil
@@ -43,6 +43,9 @@ func (db *DB) keysToCheck(ctx context.Context, p *plan) ([]foreignKeyOf, error) 
 	}
 	if triggers, err := db.hasTriggers(ctx, p.target); err != nil || triggers {
 		return nil, err
+	}
+	if p.Existing == sink.Refuse {
+		return keys, nil // rows that are added break no key of others
 	}
 	others, err := db.referencesTo(ctx, p.target)
 	for _, other := range others {

@@ -230,7 +230,7 @@ func (s *session) plan(ctx context.Context, name string, f sink.Filling) (sink.P
 		}
 	}
 	var refers, referred []string
-	if p.Create == nil && f.Grouped {
+	if p.Create == nil && (f.Grouped || f.Linked) {
 		if refers, referred, err = s.links(ctx, p.target); err != nil {
 			return sink.Plan{}, err
 		}
