@@ -161,9 +161,9 @@
 // # Filling: groups and ledgers
 //
 // [Sink.Group] replaces the rows of several tables in one transaction, also of those that refer to each other in a
-// circle. For such it turns the checks of the server off, and proves each key of the tables, and each that refers to
-// them, by a query before the commit. If one of the tables has triggers, the checks stay on, and tables in a circle are
-// refused, unless each refers only to itself. A group does not make tables.
+// circle. For the rows of such tables it turns the checks of the server off, and proves each of their keys, and each by
+// which tables outside the group refer to them, by a query before the commit. If one of them has triggers, the circle
+// is refused, or, if it refers only to itself, the checks stay on. A group does not make tables.
 //
 // A ledger is made before the transaction. Its name may have a database, which is made too. A filling with Create makes
 // the table before the transaction too, with its indexes, and drops it again if the rows are not committed. If this

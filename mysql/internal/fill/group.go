@@ -20,8 +20,11 @@ type group struct {
 	ctx    context.Context
 	tables []*table
 	order  []int
-	keys   []foreignKeyOf // that the sink checks itself, since the checks of the server are off
-	locked int            // so many tables are locked
+	locked int // so many tables are locked
+
+	unchecked []bool         // the tables whose rows the server does not check
+	keys      []foreignKeyOf // that the sink checks itself in their place
+	isOff     bool           // the checks of the server are off
 }
 
 // PlanGroup says what Group would do.
@@ -147,27 +150,55 @@ func (g *group) outside(t *table, isCleared bool) (keys []foreignKeyOf, err erro
 	return keys, g.db.failed(g.ctx, t.target.String(), err)
 }
 
-// uncheck has the sink check the keys itself, if no order of the tables suits them. Statements of triggers may need the
-// checks of the server, which suit a table that refers to itself only if the order of its rows does.
+// uncheck has the sink check the keys of tables itself, if no order of the tables suits them. Statements of triggers
+// may need the checks of the server, which suit a table that refers to itself only if the order of its rows does.
 func (g *group) uncheck(keys []foreignKeyOf, circular []sink.Key) error {
-	if len(circular) == 0 {
-		return nil
-	}
-	for _, t := range g.tables {
+	g.unchecked, g.keys = make([]bool, len(g.tables)), nil
+	for i, t := range g.tables {
+		isOf := func(key sink.Key) bool { return key.From == i || key.To == i }
+		if !slices.ContainsFunc(circular, isOf) {
+			continue
+		}
 		triggers, err := g.db.hasTriggers(g.ctx, t.target)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case triggers && slices.ContainsFunc(circular, func(key sink.Key) bool { return key.From != key.To }):
+		}
+		toOther := func(key sink.Key) bool { return isOf(key) && key.From != key.To }
+		if triggers && slices.ContainsFunc(circular, toOther) {
 			return fmt.Errorf("mysql: %s has triggers, so the server must check foreign keys row by row, "+
 				"which tables that refer to each other in a circle do not pass: drop the triggers for the load",
 				t.target)
-		case triggers:
-			return nil
+		}
+		g.unchecked[i] = !triggers
+	}
+	isUnchecked := func(t catalog.Table) bool { return g.has(t) && g.unchecked[g.place(t)] }
+	for _, key := range keys {
+		if isUnchecked(key.table) || !g.has(key.table) && isUnchecked(key.to) {
+			g.keys = append(g.keys, key)
 		}
 	}
-	g.keys = keys
 	return nil
+}
+
+// checksFor returns the statement before those for rows of a table, or "", if the checks are off or not.
+func (g *group) checksFor(i int, isOff bool) string {
+	switch {
+	case g.unchecked[i] == isOff:
+		return ""
+	case isOff:
+		return checkedSQL
+	}
+	return uncheckedSQL
+}
+
+// setChecks has the server check rows of a table, or not.
+func (g *group) setChecks(i int) error {
+	sql := g.checksFor(i, g.isOff)
+	if sql == "" {
+		return nil
+	}
+	g.isOff = !g.isOff
+	return g.db.failed(g.ctx, "preparing the session", g.db.conn.Exec(g.ctx, sql))
 }
 
 // steps are the statements that change the database.
@@ -177,17 +208,21 @@ func (g *group) steps() [][]string {
 	if ledger := g.tables[0].Ledger; ledger != nil {
 		steps[first] = append(steps[first], ledgerSQL(ledger)...)
 	}
-	if len(g.keys) > 0 {
-		steps[first] = append(steps[first], uncheckedSQL)
-	}
 	steps[first] = append(steps[first], beginSQL)
+	isOff := false
+	add := func(to, i int, statements ...string) {
+		if sql := g.checksFor(i, isOff); sql != "" {
+			steps[to], isOff = append(steps[to], sql), !isOff
+		}
+		steps[to] = append(steps[to], statements...)
+	}
 	for _, i := range slices.Backward(g.order) {
 		if t := g.tables[i]; t.clear {
-			steps[first] = append(steps[first], t.clearSQL())
+			add(first, i, t.clearSQL())
 		}
 	}
 	for _, i := range g.order {
-		steps[i] = append(steps[i], g.db.addSteps(g.tables[i].plan)...)
+		add(i, i, g.db.addSteps(g.tables[i].plan)...)
 	}
 	for _, key := range g.keys {
 		steps[last] = append(steps[last], key.brokenSQL(key.table.SQL()))
@@ -212,15 +247,13 @@ func (g *group) begin() error {
 	if err := g.look(); err != nil {
 		return err
 	}
-	if len(g.keys) > 0 {
-		if err := g.db.conn.Exec(g.ctx, uncheckedSQL); err != nil {
-			return g.db.failed(g.ctx, "preparing the session", err)
-		}
-	}
 	if err := g.db.conn.Exec(g.ctx, beginSQL); err != nil {
 		return g.db.failed(g.ctx, "beginning to fill tables", err)
 	}
 	for _, i := range slices.Backward(g.order) {
+		if err := g.setChecks(i); err != nil {
+			return err
+		}
 		if err := g.tables[i].beginGrouped(); err != nil {
 			return err
 		}
@@ -256,7 +289,12 @@ func (g *group) Order() []int { return g.order }
 // Fill begins to fill a table.
 func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
 	t := g.tables[i]
-	err := t.Begin(g.ctx, filler, t, t.Filling, t.beginRows)
+	err := t.Begin(g.ctx, filler, t, t.Filling, func() error {
+		if err := g.setChecks(i); err != nil {
+			return err
+		}
+		return t.beginRows()
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -267,6 +305,11 @@ func (g *group) Fill(i int, filler *sink.Filler) (sink.Table, error) {
 func (g *group) CommitTables() error {
 	for _, key := range g.keys {
 		if err := g.tables[0].checkKey(key, key.table.SQL()); err != nil {
+			return err
+		}
+	}
+	for _, t := range g.tables {
+		if err := t.setSequences(); err != nil {
 			return err
 		}
 	}
@@ -283,7 +326,7 @@ func (g *group) End() error {
 	first := g.tables[0]
 	first.quietly(func() error { return g.db.conn.SetDeadline(time.Now().Add(undoTimeout)) })
 	first.quietly(func() error { return g.db.conn.Exec(context.Background(), "ROLLBACK") })
-	if len(g.keys) > 0 {
+	if g.isOff {
 		first.quietly(func() error { return g.db.conn.Exec(context.Background(), checkedSQL) })
 	}
 	for _, t := range g.tables[:g.locked] {

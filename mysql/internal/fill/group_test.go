@@ -92,3 +92,37 @@ func TestGroupTriggers(t *testing.T) {
 		t.Errorf("tables with triggers that refer to each other: %v", err)
 	}
 }
+
+// TestGroupTriggersBeside has triggers of tables beside a circle, whose rows the server checks.
+func TestGroupTriggersBeside(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE p (id int PRIMARY KEY); CREATE TABLE a (id int PRIMARY KEY, b int NOT NULL, p int, "+
+		"CONSTRAINT a_p FOREIGN KEY (p) REFERENCES p (id)); CREATE TABLE b (id int PRIMARY KEY, a int NOT NULL,"+
+		" FOREIGN KEY (a) REFERENCES a (id)); ALTER TABLE a ADD FOREIGN KEY (b) REFERENCES b (id);"+
+		"CREATE TABLE c (id int PRIMARY KEY, b int, CONSTRAINT c_b FOREIGN KEY (b) REFERENCES b (id));"+
+		"CREATE TABLE logged (id int PRIMARY KEY); CREATE TABLE log (id int, FOREIGN KEY (id) REFERENCES logged (id));"+
+		"CREATE TRIGGER x AFTER INSERT ON p FOR EACH ROW INSERT INTO log VALUES (NEW.id);"+
+		"CREATE TRIGGER y AFTER INSERT ON c FOR EACH ROW INSERT INTO log VALUES (NEW.id);"+
+		"INSERT INTO logged VALUES (1), (5)")
+	db := open(t, database)
+	names := []string{"c", "b", "a", "p"}
+	for range 2 {
+		if err := fillGroup(t, db, names, [][]string{{"5 2"}, {"2 3"}, {"3 2 1"}, {"1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for constraint, rows := range map[string][][]string{
+		"a_p": {{"5 2"}, {"2 3"}, {"3 2 9"}, {"1"}}, "c_b": {{"5 9"}, {"2 3"}, {"3 2 1"}, {"1"}},
+		"log_ibfk_1": {{"7 2"}, {"2 3"}, {"3 2 1"}, {"1"}},
+	} {
+		err := fillGroup(t, db, names, rows)
+		if row, is := errors.AsType[*sink.RowError](err); !is || !row.Dangling || row.Constraint != constraint {
+			t.Errorf("%s does not hold: %v", constraint, err)
+		}
+	}
+	expect(t, database, "SELECT c.id, b.a, a.p FROM c JOIN b ON b.id = c.b JOIN a ON a.id = b.a", "5 3 1")
+	expect(t, database, "SELECT id FROM log ORDER BY id", "1", "1", "5", "5")
+	if database.Try("INSERT INTO c VALUES (8, 8)") == nil {
+		t.Error("the keys are checked no more")
+	}
+}

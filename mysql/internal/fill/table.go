@@ -210,6 +210,9 @@ func (t *table) commit() error {
 	if err := check(); err != nil {
 		return err
 	}
+	if err := t.setSequences(); err != nil {
+		return err
+	}
 	return t.confirm()
 }
 

@@ -48,7 +48,7 @@ func (f *tableFlags) add(cmd *cobra.Command) {
 		"with --create, make a column TABLE.COLUMN with another type: `NAME=TYPE`; repeatable")
 	flags.DurationVar(&f.lockTimeout, "lock-timeout", 0, "wait for locks of others for at most `TIME` (default 10s)")
 	flags.StringVar(&f.sequences, "sequences", "set",
-		"set the sequences of PostgreSQL past the rows, or leave them: `POLICY` is set or keep")
+		"set sequences past the rows that came, or leave them: `POLICY` is set or keep")
 	flags.StringVar(&f.triggers, "triggers", "on", "let triggers of the tables fire, or not: `on` or off")
 	flags.BoolVar(&f.analyze, "analyze", false, "update the statistics of each table")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "show what would be done; change nothing")
