@@ -18,7 +18,7 @@ func MariaDBSchema() *SchemaDialect {
 		},
 		Types: mariaDBTypes(),
 		Steps: []func(s *RandomSchema){
-			m.sequences, m.functions, m.tables, m.references, m.partitions, m.views, m.triggers, m.events,
+			m.sequences, m.functions, m.tables, m.references, m.partitions, m.views, m.triggers, m.events, m.rare,
 		},
 	}
 }

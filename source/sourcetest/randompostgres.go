@@ -21,7 +21,7 @@ func PostgresSchema(whole bool) *SchemaDialect {
 	}
 	if whole {
 		d.Steps = append(d.Steps, p.partitions, p.heirs, p.details, p.rowSecurity, p.views, p.triggers, p.others,
-			p.refresh)
+			p.refresh, p.rare)
 	}
 	return d
 }
