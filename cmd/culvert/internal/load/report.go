@@ -284,7 +284,8 @@ func (f *tableFlags) withHints(err error) error {
 		hints = []string{"a pattern is column, table.column or schema.table.column: culvert help conversions"}
 	case command.Is[*load.HeirsError](err):
 		hints = []string{
-			"remove the rows of the tables that inherit, and load or copy this table without them",
+			"load an export of all tables, with its schema: each has its own rows there: culvert export --all",
+			"or remove the rows of the tables that inherit, and load or copy this table without them",
 			"or export its own rows alone, --where \"tableoid = 'TABLE'::regclass\", and load them by --append",
 		}
 	case errors.Is(err, sink.ErrSwap):
