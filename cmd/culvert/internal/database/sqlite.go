@@ -65,7 +65,7 @@ func (sqliteEngine) hints(err error, _ string) []string {
 	case errors.Is(err, os.ErrPermission):
 		return []string{"let this user read and write the file, and write to its directory"}
 	case command.Is[*missingFileError](err):
-		return []string{"check the path; or have the file made, with its tables: --create"}
+		return []string{"check the path; or have the file made, with its tables: --create without --dry-run"}
 	}
 	return []string{"check the path; the file must be an SQLite database"}
 }
