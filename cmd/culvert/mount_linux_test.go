@@ -50,6 +50,17 @@ func TestMountPages(t *testing.T) {
 	runScripts(t, "testdata/mountpages", variables, map[string]command{"mounting": mounting})
 }
 
+// TestMountDuckDB has DuckDB read columns of a Parquet file over a mount, and counts what the server sends.
+func TestMountDuckDB(t *testing.T) {
+	if !testkit.Soak() {
+		return
+	}
+	needMount(t)
+	testkit.NeedModule(t, "duckdb")
+	variables := []string{"PYTHONPATH=" + testkit.Readers()}
+	runScripts(t, "testdata/mountduckdb", variables, map[string]command{"mounting": mounting})
+}
+
 // needMount ends a test where nothing can be mounted.
 func needMount(t *testing.T) {
 	t.Helper()
