@@ -53,3 +53,12 @@ func ByPython(tb testing.TB, program string, cases any) {
 		tb.Fatal(err)
 	}
 }
+
+// PublicFiles returns the directory of a clone of public test files, such as arrow-testing of Apache, in the directory
+// that CULVERT_TEST_PUBLIC names, or "" if it names none.
+func PublicFiles(repository string) string {
+	if dir := os.Getenv("CULVERT_TEST_PUBLIC"); dir != "" {
+		return filepath.Join(dir, repository)
+	}
+	return ""
+}
