@@ -49,7 +49,8 @@
 //
 // The encoder makes a block of each batch. In it, a column is a compressed page; or, if at least half of its values
 // repeat, their ids in a small dictionary. Numbers that are close to their neighbours are written as differences. The
-// assembler keeps the pages of a row group until they have 128 MiB, or 32 MiB compressed. It brings the ids of all
+// assembler keeps the pages of a row group until they have 128 MiB, or what RowGroup says, or a quarter of that
+// compressed. It brings the ids of all
 // blocks to one dictionary for each column. A column whose dictionary exceeds 1 MiB, or the 16 MiB that all have
 // together, is written without one from there on. Then it writes the row group. Rows of more than 4 MiB are row groups
 // of their own, which pass through in pieces.
@@ -58,8 +59,9 @@
 // the index of pages, which has the same of each page, and where it is. Bounds of long texts are cut at 64 bytes. If
 // the index becomes larger than 16 MiB, in a file of some 40 GB of rows, it is left out.
 //
-// So a file takes up to 32 MiB of memory for its pages, 16 MiB for dictionaries, 16 MiB for the index, and about 150
-// bytes for each column of each row group, for the footer: 9 MB for a terabyte of values in 8 columns.
+// So a file takes up to a quarter of a row group of memory for its pages, which is 32 MiB, 16 MiB for dictionaries, 16
+// MiB for the index, and about 150 bytes for each column of each row group, for the footer: 9 MB for a terabyte of
+// values in 8 columns.
 //
 // # Bloom filters
 //

@@ -21,6 +21,10 @@ type Format struct {
 	// BloomOptional allows columns of Bloom that the rows do not have, as for tables that are exported together.
 	BloomOptional bool
 
+	// RowGroup is how many bytes of pages a row group has, before they are compressed: 128 MiB if it is 0. It ends with
+	// the batch that reaches it, or earlier, with a quarter of that compressed, since they are in memory until then.
+	RowGroup int64
+
 	limits limits // of tests
 }
 
@@ -49,6 +53,9 @@ var usual = limits{
 	filters:    16 << 20,
 }
 
+// MaxRowGroup is the largest RowGroup.
+const MaxRowGroup = 4 << 30
+
 // Extension returns ".parquet".
 func (Format) Extension() string { return ".parquet" }
 
@@ -60,22 +67,33 @@ func (Format) Fitter(
 }
 
 // Encoder returns an encoder, which is a [format.Assembled]. It fails if there are no columns, if two have the same
-// name, if a name is not valid UTF-8, since most readers refuse such files, or if a column cannot have the bloom filter
-// that it is to have.
+// name, if a name is not valid UTF-8, since most readers refuse such files, if a column cannot have the bloom filter
+// that it is to have, or if the size of row groups is out of its bounds.
 func (f Format) Encoder(columns []source.Column) (format.Encoder, error) {
 	if len(columns) == 0 {
 		return nil, fmt.Errorf("parquet: a file must have a column, and these rows have none")
+	}
+	if f.RowGroup < 0 || f.RowGroup > MaxRowGroup {
+		return nil, fmt.Errorf("parquet: a row group cannot have %d bytes: it has at most 4 GiB", f.RowGroup)
 	}
 	stored, err := typed.Columns(columns)
 	if err != nil {
 		return nil, fmt.Errorf("parquet: %w", err)
 	}
-	e := &encoder{limits: f.limits.orUsual(), varied: make([]atomic.Bool, len(columns))}
+	e := &encoder{limits: f.limits.of(f.RowGroup).orUsual(), varied: make([]atomic.Bool, len(columns))}
 	for _, c := range stored {
 		e.columns = append(e.columns, columnOf(c))
 	}
 	e.codec = codec()
 	return e, e.setFilters(&f)
+}
+
+// of returns the limits for row groups of a size, if there is one.
+func (l limits) of(rowGroup int64) limits {
+	if rowGroup > 0 {
+		l.groupText, l.groupBytes = int(rowGroup), max(1, int(rowGroup/4))
+	}
+	return l
 }
 
 func (l limits) orUsual() limits {

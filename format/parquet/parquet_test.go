@@ -114,6 +114,23 @@ func TestGroupLimit(t *testing.T) {
 	}
 }
 
+// TestRowGroup ends a row group with the block that reaches the size that is stated.
+func TestRowGroup(t *testing.T) {
+	columns := columnsOf(t, "int64")
+	one := batchOf([]cell{{source.Number, "1"}})
+	for size, groups := range map[int64]int{1: 4, 1 << 20: 1, MaxRowGroup: 1} {
+		file := write(t, Format{RowGroup: size}, columns, one, one, one, one)
+		if got := len(parquettest.Open(t, file).RowGroups()); got != groups {
+			t.Errorf("with a size of %d bytes, %d row groups, want %d", size, got, groups)
+		}
+	}
+	for _, size := range []int64{-1, MaxRowGroup + 1} {
+		if _, err := (Format{RowGroup: size}).Encoder(columns); err == nil {
+			t.Errorf("a row group of %d bytes is not refused", size)
+		}
+	}
+}
+
 func TestRefusedColumns(t *testing.T) { typedtest.ExpectRefusedColumns(t, Format{}) }
 
 func TestRefusedNull(t *testing.T) {

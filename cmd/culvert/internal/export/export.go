@@ -54,7 +54,7 @@ type options struct {
 	failFast bool
 	dryRun   bool
 	snapshot string // its token
-	partSize byteSize
+	partSize command.ByteSize
 
 	columns []string
 	where   string

@@ -88,8 +88,8 @@ var flagGroups = []struct{ title, flags string }{
 		"triggers ledger verify no-verify analyze lock-timeout redact-errors"},
 	{"Retention", "keep-last keep-daily keep-weekly keep-monthly keep-yearly yes"},
 	{"Access", "allow writable rw allow-other"},
-	{"Output", "output place force hash format line invalid-utf8 lossy bloom compress ordered part-size armor " +
-		"decrypt dry-run"},
+	{"Output", "output place force hash format line invalid-utf8 lossy bloom row-group compress ordered part-size " +
+		"armor decrypt dry-run"},
 	{"Workers", "workers queue job-key resume remove replicas nats-context"},
 	{"Encryption", "pq recipient recipients-file identity plugin key-file no-encrypt " +
 		"passphrase passphrase-file passphrase-fd passphrase-command"},

@@ -30,6 +30,7 @@ type Flags struct {
 	InvalidUTF8 string   `yaml:"invalid-utf8" flag:"invalid-utf8" doc:"Text not in UTF-8." enum:"error replace base64"`
 	Lossy       string   `yaml:"lossy" flag:"lossy" doc:"How to write values that do not fit." enum:"null string"`
 	Bloom       []string `yaml:"bloom" flag:"bloom" doc:"The columns of Parquet that get a bloom filter."`
+	RowGroup    string   `yaml:"row-group" flag:"row-group" doc:"The size of the row groups of Parquet."`
 	Compress    string   `yaml:"compress" flag:"compress" doc:"The compression of the files." enum:"zstd gzip none"`
 	PartSize    string   `yaml:"part-size" flag:"part-size" doc:"The size of parts, such as 256MiB."`
 	Force       bool     `yaml:"force" flag:"force" doc:"Overwrite files."`

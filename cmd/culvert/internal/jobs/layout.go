@@ -26,7 +26,8 @@ type Layout struct {
 	Compression string `json:"compression"`
 	Lossy       string `json:"lossy,omitempty"`
 
-	Bloom []string `json:"bloom,omitempty"` // columns
+	Bloom    []string         `json:"bloom,omitempty"` // columns
+	RowGroup command.ByteSize `json:"row_group,omitempty"`
 }
 
 var (
@@ -53,6 +54,7 @@ func (l *Layout) Add(cmd *cobra.Command) {
 		"with -f parquet or arrow, write values that do not fit their type as `WAY`: null or string")
 	flags.StringSliceVar(&l.Bloom, "bloom", nil,
 		"with -f parquet, write bloom filters of `COLUMNS`, for lookups: a,b,c")
+	flags.Var(&l.RowGroup, "row-group", "with -f parquet, write row groups of about `SIZE` (default 128MiB)")
 	for flag, values := range map[string][]string{
 		"lossy":  slices.Sorted(maps.Keys(format.LossyNames)),
 		"format": formats, "compress": compressions, "invalid-utf8": slices.Sorted(maps.Keys(invalidUTF8Policies)),
@@ -90,6 +92,11 @@ func (l *Layout) Apply(plan *export.Plan, several bool) (err error) {
 	case len(l.Bloom) > 0 && l.Format != "parquet":
 		return command.WithHint(command.Usagef("--bloom is for Parquet, and cannot be combined with -f %s", l.Format),
 			"add: -f parquet")
+	case l.RowGroup > 0 && l.Format != "parquet":
+		err := command.Usagef("--row-group is for Parquet, and cannot be combined with -f %s", l.Format)
+		return command.WithHint(err, "add: -f parquet")
+	case l.RowGroup > parquet.MaxRowGroup:
+		return command.Usagef("--row-group is 4GiB at most")
 	case l.Format == "parquet" && plan.Compression != export.None:
 		return command.WithHint(command.Usagef("-f parquet compresses by itself, so -c cannot be %s", l.Compression),
 			"leave out -c, and .zst or .gz in the name")
@@ -112,7 +119,7 @@ func (l *Layout) Apply(plan *export.Plan, several bool) (err error) {
 	case "text":
 		plan.Format = format.Text{Line: l.Line}
 	case "parquet":
-		plan.Format = parquet.Format{Bloom: l.Bloom, BloomOptional: several}
+		plan.Format = parquet.Format{Bloom: l.Bloom, BloomOptional: several, RowGroup: int64(l.RowGroup)}
 	case "arrow", "arrows":
 		plan.Format = arrow.Format{Stream: l.Format == "arrows", Uncompressed: plan.Compression == export.None}
 		plan.Compression = export.None

@@ -1,4 +1,4 @@
-package export
+package command
 
 import (
 	"errors"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// byteSize is the value of a flag that is a number of bytes above zero, such as 256MiB.
-type byteSize int64
+// ByteSize is the value of a flag that is a number of bytes above zero, such as 256MiB.
+type ByteSize int64
 
 // byteUnits are the units of a size, the longest first.
 var byteUnits = []struct {
@@ -26,7 +26,8 @@ var byteUnits = []struct {
 	{"TB", 1e12},
 }
 
-func (b *byteSize) Set(value string) error {
+// Set implements pflag.Value.
+func (b *ByteSize) Set(value string) error {
 	number, unit := value, 1.0
 	for _, u := range byteUnits {
 		if rest, found := strings.CutSuffix(value, u.name); found {
@@ -38,15 +39,17 @@ func (b *byteSize) Set(value string) error {
 	if err != nil || !(n*unit >= 1) || n*unit > math.MaxInt64/2 {
 		return errors.New("it must be a size such as 256MiB or 1GiB")
 	}
-	*b = byteSize(n * unit)
+	*b = ByteSize(n * unit)
 	return nil
 }
 
-func (b *byteSize) String() string {
+// String returns the number of bytes.
+func (b *ByteSize) String() string {
 	if *b == 0 {
 		return ""
 	}
 	return fmt.Sprint(int64(*b))
 }
 
-func (b *byteSize) Type() string { return "size" }
+// Type implements pflag.Value.
+func (b *ByteSize) Type() string { return "size" }
