@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"culvert/format"
+	"culvert/format/internal/typed/typedtest"
 	"culvert/internal/testkit"
 	"culvert/source"
 )
@@ -28,6 +29,7 @@ func streamText(r io.Reader, most int) ([]byte, error) {
 	}
 	out := encoder.AppendHeader(nil)
 	var b source.Batch
+	b.SetLimit(typedtest.SmallBatch)
 	for {
 		rows, _, err := read.Next(make([]format.Field, len(read.Columns())))
 		if err == io.EOF {

@@ -15,6 +15,10 @@ import (
 	"culvert/source"
 )
 
+// SmallBatch is the limit of batches for small files. So many of these are read that clearing the memory of usual
+// batches takes most of the time.
+const SmallBatch = 16 << 10
+
 // Text prints a file as CSV, but at most so many rows.
 func Text(file format.ColumnFile, most int) ([]byte, error) {
 	encoder, err := format.CSV{}.Encoder(file.Columns())
@@ -23,6 +27,7 @@ func Text(file format.ColumnFile, most int) ([]byte, error) {
 	}
 	out := encoder.AppendHeader(nil)
 	var b source.Batch
+	b.SetLimit(SmallBatch)
 	for group := range file.Groups() {
 		rows, err := file.Rows(group, make([]format.Field, len(file.Columns())))
 		if err != nil {
