@@ -227,8 +227,10 @@ func (r *plantedRun) exports(d plantedDatabase) {
 	export("queue", "--workers", "2", "--part-size", "64KiB", "--queue", queue.URL())
 	r.kill("cut/*", "export", d.source, "people", "orders", "--workers", "2", "--part-size", "64KiB", "--queue",
 		queue.URL(), "-o", "cut")
-	for _, found := range r.secrets.Under(queue.Data()) {
-		r.t.Error("the queue: ", found)
+	another := natsserver.New(r.t) // on which no job has been left
+	r.apart(d, another.URL())
+	for _, found := range append(r.secrets.Under(queue.Data()), r.secrets.Under(another.Data())...) {
+		r.t.Error("a queue: ", found)
 	}
 }
 
