@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"culvert/export"
+	"culvert/internal/testkit"
 	"culvert/load"
 	"culvert/sink"
 	"culvert/source"
@@ -75,7 +76,8 @@ func sourceOfCircles(t *testing.T, more ...string) source.Source {
 	return newLite(t, slices.Concat(circles, circleRows, more)...)
 }
 
-// TestCircles loads only rows into empty tables that refer to each other in circles, and to themselves.
+// TestCircles loads only rows into empty tables that refer to each other in circles, and to themselves. In the short
+// form, tables that are read back have one file each, and the others several.
 func TestCircles(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // where no option file is
 	ledger := &sink.Ledger{Table: "ledger", Load: "x"}
@@ -87,6 +89,9 @@ func TestCircles(t *testing.T) {
 				{ReadBack: true, Loaders: 3},
 				{Filling: sink.Filling{Ledger: ledger, EachPart: true}},
 			} {
+				if !testkit.Soak() && plan.ReadBack == (size > 0) {
+					continue
+				}
 				for _, way := range []string{"Directory", "CopyTables"} {
 					if way == "CopyTables" && (plan.Filling.Ledger != nil || size > 0) {
 						continue

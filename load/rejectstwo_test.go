@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -111,7 +112,8 @@ func (one apart) load(t *testing.T, files *export.Directory, at string) (folder 
 	rejects := rejectsIn(t, at)
 	create, remove := rejects.Create, rejects.Remove
 	named := func(name, into string) string {
-		folder = hex.EncodeToString([]byte(into))
+		sum := sha256.Sum256([]byte(into))
+		folder = hex.EncodeToString(sum[:])
 		return folder + "/" + name
 	}
 	rejects.Create = func(ctx context.Context, name, into string) (place.File, error) {

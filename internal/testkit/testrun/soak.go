@@ -54,7 +54,7 @@ var soakSlices = []slice{
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
 			"TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestPeers)$",
 	},
-	{name: "schemas", packages: []string{"./load"}, tests: "^TestRandomSchemas"},
+	{name: "schemas", packages: []string{"./load"}, tests: "^Test(RandomSchemas|Circles$|CopyGenerated$)"},
 	{
 		name: "memory", packages: []string{"./cmd/culvert"},
 		tests: "^Test(Export|Load)Memory$|^Test(Load)?MemoryOfLargeRows",
