@@ -77,7 +77,11 @@ func randomDialectText(random *rand.Rand, columns int) (format.Dialect, string) 
 	}
 	d.Escape = choose(string(d.Quote), `\`, "^")[0]
 	piece := func(more ...string) string {
-		return choose(append(more, "a", "é", " ", "NULL", "N", "^", "#", "\u2028", "0")...)
+		one := choose(append(more, "a", "é", " ", "NULL", "N", "^", "#", "\u2028", "0")...)
+		if one == string(d.Escape) { // it would escape the quote that closes
+			return "a" // and PostgreSQL takes text between quotes and delimiters, which is refused here
+		}
+		return one
 	}
 	var b strings.Builder
 	for range 1 + random.IntN(4) {
