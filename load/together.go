@@ -100,12 +100,7 @@ func failLinked(planned []Planned) {
 
 // keepCircles leaves of the links between tables only those of circles, also of a table that refers to itself.
 func keepCircles(planned []Planned) {
-	places := map[string]int{}
-	for i := range planned {
-		if planned[i].Err == nil {
-			places[planned[i].Table] = i
-		}
-	}
+	places := placesOf(planned)
 	var keys []sink.Key
 	for i := range planned {
 		for _, name := range planned[i].Refers {
@@ -132,14 +127,20 @@ func isNamed(sql, name string) bool {
 	return sql == name || strings.HasSuffix(sql, "."+name)
 }
 
-// linked returns the sets of tables that foreign keys link, also through others, without those that have failed.
-func linked(planned []Planned) (sets [][]int) {
+// placesOf returns where each table is, by its name, without those that have failed.
+func placesOf(planned []Planned) map[string]int {
 	places := map[string]int{}
 	for i := range planned {
 		if planned[i].Err == nil {
 			places[planned[i].Table] = i
 		}
 	}
+	return places
+}
+
+// linked returns the sets of tables that foreign keys link, also through others, without those that have failed.
+func linked(planned []Planned) (sets [][]int) {
+	places := placesOf(planned)
 	seen := make([]bool, len(planned))
 	for i := range planned {
 		if seen[i] || planned[i].Err != nil {

@@ -50,10 +50,9 @@
 // The encoder makes a block of each batch. In it, a column is a compressed page; or, if at least half of its values
 // repeat, their ids in a small dictionary. Numbers that are close to their neighbours are written as differences. The
 // assembler keeps the pages of a row group until they have 128 MiB, or what RowGroup says, or a quarter of that
-// compressed. It brings the ids of all
-// blocks to one dictionary for each column. A column whose dictionary exceeds 1 MiB, or the 16 MiB that all have
-// together, is written without one from there on. Then it writes the row group. Rows of more than 4 MiB are row groups
-// of their own, which pass through in pieces.
+// compressed. It brings the ids of all blocks to one dictionary for each column. A column whose dictionary exceeds 1
+// MiB, or the 16 MiB that all have together, is written without one from there on. Then it writes the row group. Rows
+// of more than 4 MiB are row groups of their own, which pass through in pieces.
 //
 // The footer has the number of NULLs and the least and the greatest value of each column of a row group. Before it is
 // the index of pages, which has the same of each page, and where it is. Bounds of long texts are cut at 64 bytes. If

@@ -52,7 +52,7 @@ var soakSlices = []slice{
 			"./format/parquet/parquetread", "./format/sniff", "./load",
 		},
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
-			"TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestPeers)$",
+			"TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestKindsDuckDB|TestPeers)$",
 	},
 	{name: "schemas", packages: []string{"./load"}, tests: "^Test(RandomSchemas|Circles$|CopyGenerated$)"},
 	{

@@ -251,10 +251,13 @@ func (g *group) begin() error {
 		return g.db.failed(g.ctx, "beginning to fill tables", err)
 	}
 	for _, i := range slices.Backward(g.order) {
-		if err := g.setChecks(i); err != nil {
-			return err
+		t := g.tables[i]
+		if t.clear {
+			if err := g.setChecks(i); err != nil {
+				return err
+			}
 		}
-		if err := g.tables[i].beginGrouped(); err != nil {
+		if err := t.beginGrouped(); err != nil {
 			return err
 		}
 	}

@@ -387,11 +387,7 @@ func (o *options) plan(names []string) (*export.Plan, error) {
 
 // namesFile reports whether -o is the name of a file, as far as that can be known without asking another machine.
 func (o *options) namesFile(names []string) bool {
-	if o.output == "" || o.output == "-" || o.several(names) || argument.EndsInSlash(o.output) {
-		return false
-	}
-	info, err := os.Stat(o.output)
-	return err != nil || info.Mode().IsRegular()
+	return !argument.IsStream(o.output) && !o.several(names) && !argument.EndsInSlash(o.output)
 }
 
 // outputPath returns where an export goes: to the file of -o, into the directory of -o, or into the working directory.
