@@ -78,6 +78,8 @@ type Fixture struct {
 
 	// AllocationFree is set if reading text and numbers does not allocate once the batch has grown.
 	AllocationFree bool
+
+	filled bool // the table of fillCopied is there
 }
 
 // Value is a value in a column of its own.
@@ -110,6 +112,9 @@ func Run(t *testing.T, f Fixture) {
 			t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
 			part.run(t, &f)
 		})
+	}
+	if f.filled {
+		f.Exec(t, "DROP TABLE "+f.Quote(copied))
 	}
 }
 

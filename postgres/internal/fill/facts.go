@@ -45,13 +45,11 @@ func (s *session) gatherOf(ctx context.Context, targets []*target, ledger *sink.
 		oids[i], tables[i] = t.oid, t.sql
 	}
 	numbers := []string{sqltext.Array(oids)}
-	questions := columnsOf(oids)
-	of := len(questions)
-	answers, err := s.queries(ctx, append(questions, question{emptySQL, 1, numbers}, question{keyedSQL, 1, numbers})...)
+	columns, answers, err := s.columnsOf(ctx, oids, question{emptySQL, 1, numbers}, question{keyedSQL, 1, numbers})
 	if err != nil {
 		return s.failed(ctx, "reading the columns of tables", err)
 	}
-	f := &facts{columns: columnsIn(answers), empty: firstOf(answers[of]), keyed: firstOf(answers[of+1])}
+	f := &facts{columns: columns, empty: firstOf(answers[0]), keyed: firstOf(answers[1])}
 	if ledger != nil {
 		f.ledger = ledger
 		if f.parts, err = s.loadedOf(ctx, ledger, tables); err != nil {

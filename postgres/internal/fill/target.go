@@ -276,16 +276,33 @@ type tableColumns struct {
 	grammars  map[string]grammar.Grammar // by column, of types that are made of others
 }
 
-// columnsOf asks for the columns of tables by their numbers.
-func columnsOf(tables []string) []question {
-	numbers := []string{sqltext.Array(tables)}
-	return []question{{columnsSQL, 8, numbers}, {typesSQL, 4, numbers}}
+// columnsOf asks for the columns of tables by their numbers, and other questions with that. Without types of users, the
+// question about them is left out: planning it takes the server longer than all others.
+func (s *session) columnsOf(
+	ctx context.Context, tables []string, others ...question,
+) (map[string]*tableColumns, [][][][]byte, error) {
+	numbers := sqltext.Array(tables)
+	questions := append([]question{{columnsSQL, 8, []string{numbers}}}, others...)
+	answers, err := s.queries(ctx, questions...)
+	if err != nil {
+		return nil, nil, err
+	}
+	var types madeOf
+	isOfUsers := func(row [][]byte) bool { return len(row[7]) >= len(firstOfInstallation) }
+	if slices.ContainsFunc(answers[0], isOfUsers) {
+		rows, err := s.query(ctx, 4, typesSQL, numbers)
+		if err != nil {
+			return nil, nil, err
+		}
+		types = madeOfIn(rows)
+	}
+	return columnsIn(answers[0], types), answers[1:], nil
 }
 
-// columnsIn returns the columns of tables by their numbers, of the answers to columnsOf.
-func columnsIn(answers [][][][]byte) map[string]*tableColumns {
-	found, types := map[string]*tableColumns{}, madeOfIn(answers[1])
-	for _, row := range answers[0] {
+// columnsIn returns the columns of tables by their numbers, of the rows of columnsSQL.
+func columnsIn(rows [][][]byte, types madeOf) map[string]*tableColumns {
+	found := map[string]*tableColumns{}
+	for _, row := range rows {
 		one := found[string(row[0])]
 		if one == nil {
 			one = &tableColumns{sql: quote(string(row[1])) + "." + quote(string(row[2]))}
@@ -318,11 +335,11 @@ func (s *session) check(ctx context.Context, t *target) error {
 		found = s.facts.columns[t.oid]
 	}
 	if found == nil {
-		answers, err := s.queries(ctx, columnsOf([]string{t.oid})...)
+		columns, _, err := s.columnsOf(ctx, []string{t.oid})
 		if err != nil {
 			return s.failed(ctx, "reading the columns of table "+t.sql, err)
 		}
-		found = columnsIn(answers)[t.oid]
+		found = columns[t.oid]
 	}
 	if found == nil || found.sql != t.sql {
 		return fmt.Errorf("postgres: table %s was replaced in this moment; begin again", t.sql)
