@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -27,13 +28,19 @@ func TestMain(m *testing.M) {
 // long are workloads that start several servers or many processes, and take long with small inputs too.
 var long = []string{"buckets", "bucketmemory", "columns", "load", "memory", "parts", "small", "subset", "workers"}
 
-// TestWorkloads runs all of them with small inputs, the long ones only in the long form.
+// turns is in how many parts the workloads are run. ./dev test takes one of them, another each day.
+const turns = 3
+
+// TestWorkloads runs all of them with small inputs: the long ones only in the long form, and of the others those whose
+// turn it is, if the environment has one.
 func TestWorkloads(t *testing.T) {
 	if testing.Short() {
 		t.Skip("skipped: they build programs and start a database")
 	}
-	for _, w := range workloads {
-		if slices.Contains(long, w.name) && !testkit.Soak() {
+	turn, err := strconv.Atoi(os.Getenv("CULVERT_TEST_TURN"))
+	takesTurns := err == nil && !testkit.Soak()
+	for i, w := range workloads {
+		if slices.Contains(long, w.name) && !testkit.Soak() || takesTurns && i%turns != turn%turns {
 			continue
 		}
 		t.Run(w.name, func(t *testing.T) {

@@ -72,9 +72,9 @@ var valueTests = map[string][]string{
 
 // raceTurns is the number of parts of the packages in which something runs at the same time. ./dev test takes one of
 // them under the race detector, another each day, and each is a slice of the long forms.
-const raceTurns = 3
+const raceTurns = 6
 
-// turnUnderRace returns the packages of a turn, from 0 on: every third of them, since the first take longest.
+// turnUnderRace returns the packages of a turn, from 0 on: every sixth of them, since the first take longest.
 func turnUnderRace(turn int) (packages []string, err error) {
 	concurrent, err := concurrentPackages(".")
 	for i := turn; i < len(concurrent); i += raceTurns {

@@ -81,6 +81,9 @@ var soakSlices = []slice{
 	{name: "race-1", tests: ".", race: true, turn: 1},
 	{name: "race-2", tests: ".", race: true, turn: 2},
 	{name: "race-3", tests: ".", race: true, turn: 3},
+	{name: "race-4", tests: ".", race: true, turn: 4},
+	{name: "race-5", tests: ".", race: true, turn: 5},
+	{name: "race-6", tests: ".", race: true, turn: 6},
 }
 
 // ofPostgres are the packages whose tests depend on the version of the server. Workers need version 14.

@@ -76,7 +76,10 @@ var beside = []pass{
 		name: "checks of bytebuf", dir: ".", flags: []string{"-tags=bytebufdebug"},
 		packages: []string{"./bytebuf", "./agefile"},
 	},
-	{name: "bench", dir: "bench", packages: []string{"./..."}},
+	{
+		name: "bench", dir: "bench", packages: []string{"./..."},
+		env: []string{fmt.Sprint("CULVERT_TEST_TURN=", today())},
+	},
 }
 
 // atOnce runs passes at the same time.
