@@ -111,7 +111,6 @@ var dependencies = []struct {
 	{"github.com/Azure/azure-sdk-for-go/sdk/azcore", []string{"place/bucket"}},
 	{"github.com/Azure/azure-sdk-for-go/sdk/azidentity", []string{"place/bucket"}},
 	{"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob", []string{"place/bucket"}},
-	{"github.com/agnivade/levenshtein", []string{program}},
 	{"github.com/apache/arrow-go/v18", nil},
 	{"github.com/aws/aws-sdk-go-v2", []string{"place/bucket"}},
 	{"github.com/aws/smithy-go", []string{"place/bucket"}},
