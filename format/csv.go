@@ -53,9 +53,14 @@ func (e *csvEncoder) AppendLines(
 	dst []byte, b *source.Batch, size int, lines Lines, next func([]byte) ([]byte, error),
 ) ([]byte, error) {
 	p := pieces{text: dst, size: size, next: next}
+	fields, wantsEnds := lines.(FieldLines)
+	wantsEnds = wantsEnds && fields.WantsEnds()
+	var ends []int
 	for row := 0; row < b.Rows() && p.err == nil; row++ {
-		if e.isWhole(b, row) {
-			start := len(p.text)
+		if start := len(p.text); e.isWhole(b, row) && wantsEnds {
+			p.text, ends = e.rows.appendEnds(p.text, ends[:0], b, row)
+			fields.Row(p.text[start:], ends)
+		} else if e.isWhole(b, row) {
 			p.text, p.err = e.rows.appendRow(p.text, b, row)
 			lines.Line(p.text[start:])
 		} else {
@@ -83,17 +88,35 @@ func (e *csvRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error
 		if column > 0 {
 			dst = append(dst, ',')
 		}
-		switch kind, value := b.Value(row, column); {
-		case kind == source.Null:
-		case kind == source.Bytes:
-			dst = appendHex(dst, value)
-		case e.json != nil:
-			dst = e.appendKept(dst, column, kind, value)
-		default:
-			dst = e.appendValue(dst, value)
-		}
+		dst = e.appendField(dst, b, row, column)
 	}
 	return append(dst, '\n'), nil
+}
+
+// appendEnds is appendRow, and appends where in the row its fields end.
+func (e *csvRows) appendEnds(dst []byte, ends []int, b *source.Batch, row int) ([]byte, []int) {
+	start := len(dst)
+	for column := range b.Columns() {
+		if column > 0 {
+			dst = append(dst, ',')
+		}
+		dst = e.appendField(dst, b, row, column)
+		ends = append(ends, len(dst)-start)
+	}
+	return append(dst, '\n'), ends
+}
+
+func (e *csvRows) appendField(dst []byte, b *source.Batch, row, column int) []byte {
+	switch kind, value := b.Value(row, column); {
+	case kind == source.Null:
+		return dst
+	case kind == source.Bytes:
+		return appendHex(dst, value)
+	case e.json != nil:
+		return e.appendKept(dst, column, kind, value)
+	default:
+		return e.appendValue(dst, value)
+	}
 }
 
 func (e *csvRows) addRow(p pieces, b *source.Batch, row int) pieces {

@@ -113,7 +113,7 @@ type Encoder interface {
 type LineEncoder interface {
 	Encoder
 
-	// AppendLines is AppendPieces, and shows each row to lines before the text is passed on.
+	// AppendLines is AppendPieces, and shows each row to lines before the text is passed on. They may be [FieldLines].
 	AppendLines(dst []byte, b *source.Batch, size int, lines Lines, next func([]byte) ([]byte, error)) ([]byte, error)
 }
 
@@ -133,6 +133,17 @@ type Lines interface {
 	Line(text []byte) // a whole row
 	Part(text []byte) // the next part of a large row
 	EndLine()         // the row whose parts were passed to Part is complete
+}
+
+// FieldLines are Lines that may be told where the fields of a whole row are.
+type FieldLines interface {
+	Lines
+
+	// WantsEnds reports whether Row is called in place of Line.
+	WantsEnds() bool
+
+	// Row is Line, with where each field ends: at its comma, or at the line feed. It must not retain the ends.
+	Row(text []byte, ends []int)
 }
 
 // rowEncoder encodes single rows in one format.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,6 +24,54 @@ type recorder struct {
 func (r *recorder) Line(text []byte) { r.lines = append(r.lines, bytes.Clone(text)) }
 func (r *recorder) Part(text []byte) { r.part = append(r.part, text...) }
 func (r *recorder) EndLine()         { r.lines, r.part = append(r.lines, r.part), nil }
+
+// fieldRecorder also keeps the fields of whole lines.
+type fieldRecorder struct {
+	recorder
+	fields [][][]byte
+}
+
+func (*fieldRecorder) WantsEnds() bool { return true }
+
+func (r *fieldRecorder) Row(text []byte, ends []int) {
+	r.Line(text)
+	var fields [][]byte
+	start := 0
+	for _, end := range ends {
+		fields = append(fields, bytes.Clone(text[start:end]))
+		start = end + 1
+	}
+	r.fields = append(r.fields, fields)
+}
+
+// TestFieldLines compares the fields of whole lines with values encoded alone.
+func TestFieldLines(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 11))
+	e := encoder(t, format.CSV{}, "a", "b", "c").(format.LineEncoder)
+	one := encoder(t, format.CSV{}, "a", "b")
+	for range 100 {
+		row := []cell{largeCell(r), largeCell(r), largeCell(r)}
+		var lines recorder
+		var shown fieldRecorder
+		for _, to := range []format.Lines{&lines, &shown} {
+			if _, err := e.AppendLines([]byte("before"), fill(3, row, row), math.MaxInt, to, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !slices.EqualFunc(lines.lines, shown.lines, bytes.Equal) {
+			t.Fatalf("%d lines are shown with fields, and %d without", len(shown.lines), len(lines.lines))
+		}
+		for _, fields := range shown.fields {
+			for i := range row {
+				want, err := one.AppendRows(nil, fill(2, []cell{row[i], null()}))
+				want = bytes.TrimSuffix(want, []byte(",\n"))
+				if err != nil || len(fields) != len(row) || !bytes.Equal(fields[i], want) {
+					t.Fatalf("field %d is %.100q, want %.100q, error %v", i, fields[i], want, err)
+				}
+			}
+		}
+	}
+}
 
 // TestLines compares what is shown with each row encoded alone.
 func TestLines(t *testing.T) {

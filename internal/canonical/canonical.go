@@ -56,8 +56,8 @@ type column struct {
 	logical source.Type
 	differs func(field []byte) bool // whether it may, which is quicker to see than its canonical text; or nil
 
-	// quick appends the canonical text of a field that differs, if it is one of most, or is nil.
-	quick func(dst, field []byte) ([]byte, bool)
+	// quick brings a field, from at to end of a line, to its canonical text, if it is one of most, or is nil.
+	quick func(l *jsonInLine, line []byte, at, end int) bool
 }
 
 // mayDiffer reports whether a field of the column, as it is written, may differ from the canonical one.
@@ -165,6 +165,7 @@ type Adder struct {
 	types  *Types
 	values Values
 	line   jsonInLine // and the canonical line
+	ends   []int      // of the fields of a line
 	field  []byte     // without its quotes
 
 	parts struct {
@@ -179,13 +180,14 @@ func (a *Adder) Reset(types *Types) {
 	a.parts.text.Reset()
 	a.parts.canonical.Reset()
 	a.parts.fields.reset()
+	a.line.shapes.credit = firstCredit
 	a.shrink()
 }
 
 // shrink frees what large values have left, so that each adder keeps little, however many there are.
 func (a *Adder) shrink() {
 	if cap(a.line.out)+cap(a.line.spare)+cap(a.line.members)*memberSize > keptSize {
-		a.line = jsonInLine{}
+		a.line.jsonObjects = jsonObjects{}
 	}
 	if cap(a.field) > keptSize {
 		a.field = nil
@@ -197,11 +199,20 @@ func (a *Adder) shrink() {
 const keptSize = 1 << 20
 
 // Line adds a row: a whole line of CSV, as package format writes it, with its line feed.
-func (a *Adder) Line(line []byte) {
+func (a *Adder) Line(line []byte) { a.Row(line, nil) }
+
+// WantsEnds reports whether Row looks at fields of most lines.
+func (a *Adder) WantsEnds() bool { return a.types != nil && len(a.types.checked) > 0 && !a.types.zeros }
+
+// Row is Line for a line of which it is known where its fields end: at their commas, and at the line feed.
+func (a *Adder) Row(line []byte, ends []int) {
 	sum := rowsum.Of(line)
 	a.Text.Add(sum)
 	if a.types != nil && a.types.mayDiffer(line) {
-		if canonical, differs := a.canonical(line); differs {
+		if len(ends) == 0 {
+			ends = a.endsOf(line)
+		}
+		if canonical, differs := a.canonical(line, ends); differs {
 			sum = rowsum.Of(canonical)
 		}
 		a.shrink()
@@ -209,30 +220,39 @@ func (a *Adder) Line(line []byte) {
 	a.Canonical.Add(sum)
 }
 
+// endsOf returns where the fields of a line end, up to the last that is looked at.
+func (a *Adder) endsOf(line []byte) []int {
+	a.ends = a.ends[:0]
+	last := a.types.checked[len(a.types.checked)-1].index
+	for at := 0; at < len(line) && len(a.ends) <= last; at++ {
+		at = fieldEnd(line, at)
+		a.ends = append(a.ends, at)
+	}
+	return a.ends
+}
+
 // canonical returns the canonical text of a line, if it differs. It looks only at the fields that may.
-func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
+func (a *Adder) canonical(line []byte, ends []int) (canonical []byte, differs bool) {
 	a.line.out, a.line.taken = a.line.out[:0], 0
-	at, index := 0, 0
 	for i := range a.types.checked {
 		c := &a.types.checked[i]
-		for ; index < c.index && at < len(line); index++ {
-			at = fieldEnd(line, at) + 1
-		}
-		if at >= len(line) {
+		if c.index >= len(ends) {
 			break // a row of fewer fields than columns
 		}
-		index++
-		if line[at] == '"' && c.logical.Class == source.JSONClass && (c.differs == nil || a.types.zeros) {
-			if end := a.line.field(line, at); end >= 0 {
-				at = end + 1
-				continue
-			}
+		at, end := 0, ends[c.index]
+		if c.index > 0 {
+			at = ends[c.index-1] + 1
 		}
-		end := fieldEnd(line, at)
+		if at == end {
+			continue
+		}
+		if line[at] == '"' && c.logical.Class == source.JSONClass && (c.differs == nil || a.types.zeros) &&
+			a.line.take(line, at, end) {
+			continue
+		}
 		if c.mayDiffer(line[at:end]) {
 			a.appendCanonical(c, line, at, end)
 		}
-		at = end + 1
 	}
 	if a.line.taken == 0 {
 		return nil, false
@@ -243,21 +263,14 @@ func (a *Adder) canonical(line []byte) (canonical []byte, differs bool) {
 
 // appendCanonical appends what is before a field, and its canonical text, to the canonical line, if it differs.
 func (a *Adder) appendCanonical(c *column, line []byte, at, end int) {
-	field, before := line[at:end], line[a.line.taken:at]
-	begin := len(a.line.out)
-	if c.quick != nil {
-		var ok bool
-		if a.line.out, ok = c.quick(append(a.line.out, before...), field); ok {
-			a.line.taken = end
-			return
-		}
-		a.line.out = a.line.out[:begin]
+	if c.quick != nil && c.quick(&a.line, line, at, end) {
+		return
 	}
-	value, memory := unquoted(field, a.field)
+	value, memory := unquoted(line[at:end], a.field)
 	a.field = memory
 	if text, differs := a.values.canonical(c.logical, value); differs {
-		a.line.out = c.appendField(append(a.line.out, before...), text)
-		a.line.taken = end
+		a.line.copy(line, at, end)
+		a.line.out = c.appendField(a.line.out, text)
 	}
 }
 

@@ -20,17 +20,20 @@ const maxLookDepth = 32
 // which a [jsonPrinter] prints: escapes by number, exponents, long numbers, deep nesting. Its methods return where what
 // they take ends, or less than 0.
 type jsonInLine struct {
-	jsonObjects      // whose keys are the line, and whose out is the canonical line
-	taken       int  // so much of the line is in out
-	deep        int  // of what is open
-	high        bool // a byte is beyond ASCII
-	special     bool // a character needs the quotes of the field
+	jsonObjects        // whose keys are the line, and whose out is the canonical line
+	taken       int    // so much of the line is in out
+	deep        int    // of what is open
+	high        bool   // a byte is beyond ASCII
+	special     bool   // a character needs the quotes of the field
+	scalars     []span // of the line: the first ones
+	shapes      shapes
 }
 
 // field takes the quoted field that begins at a place of a line. If it returns less than 0, nothing has changed.
 func (j *jsonInLine) field(line []byte, at int) (end int) {
 	begin, taken := len(j.out), j.taken
 	j.keys, j.members, j.deep, j.high, j.special = line, j.members[:0], 0, false, false
+	j.scalars = j.scalars[:0]
 	text := line[:min(len(line), at+2*MaxJSON)]
 	end = j.value(text, j.skip(text, at+1))
 	if end >= 0 {
@@ -89,22 +92,37 @@ func (j *jsonInLine) space(line []byte, at int) int {
 }
 
 func (j *jsonInLine) value(line []byte, at int) int {
-	switch c := byteAt(line, at); c {
+	switch byteAt(line, at) {
 	case '{':
 		return j.object(line, at+1)
 	case '[':
 		return j.array(line, at+1)
-	case '"':
-		return j.string(line, at, true)
-	case 't':
-		return literal(line, at, "true")
-	case 'f':
-		return literal(line, at, "false")
-	case 'n':
-		return literal(line, at, "null")
-	default:
-		return j.number(line, at)
 	}
+	end, next := j.scalar(line, at, allEscapes)
+	if next > end {
+		j.copy(line, end, next)
+	}
+	if len(j.scalars) <= maxScalars {
+		j.scalars = append(j.scalars, span{uint32(at), uint32(next)})
+	}
+	return next
+}
+
+// scalar takes a string, a number or a word. It returns where its canonical text ends, and where it does itself.
+func (j *jsonInLine) scalar(line []byte, at int, allowed escapes) (end, next int) {
+	switch byteAt(line, at) {
+	case '"':
+		next = j.string(line, at, allowed)
+	case 't':
+		next = literal(line, at, "true")
+	case 'f':
+		next = literal(line, at, "false")
+	case 'n':
+		next = literal(line, at, "null")
+	default:
+		return jsonNumber(line, at)
+	}
+	return next, next
 }
 
 func literal(line []byte, at int, text string) int {
@@ -153,7 +171,7 @@ func (j *jsonInLine) object(line []byte, at int) int {
 	first, ordered := len(j.members), true
 	for {
 		m := member{key: span{start: uint32(at + 2)}, start: j.place(at)}
-		if at = j.string(line, at, false); at < 0 {
+		if at = j.string(line, at, noEscapes); at < 0 {
 			return at
 		}
 		m.key.end = uint32(at - 2)
@@ -190,8 +208,17 @@ func (j *jsonInLine) object(line []byte, at int) int {
 // place returns where in out a place of the line is, or will be.
 func (j *jsonInLine) place(at int) uint32 { return uint32(len(j.out) + at - j.taken) }
 
-// string takes a string, whose quotes are written twice. It may have escapes that jsonb prints too.
-func (j *jsonInLine) string(line []byte, at int, escapes bool) int {
+// escapes says which escapes a string may have.
+type escapes int
+
+const (
+	noEscapes   escapes = iota // as a key, which is compared
+	sameEscapes                // those that jsonb prints
+	allEscapes                 // and others, which change
+)
+
+// string takes a string, whose quotes are written twice.
+func (j *jsonInLine) string(line []byte, at int, allowed escapes) int {
 	if at+1 >= len(line) || line[at] != '"' || line[at+1] != '"' {
 		return -1
 	}
@@ -205,7 +232,7 @@ func (j *jsonInLine) string(line []byte, at int, escapes bool) int {
 			}
 			return at + 2
 		case '\\':
-			if !escapes {
+			if allowed == noEscapes {
 				return -1
 			}
 		default:
@@ -215,6 +242,9 @@ func (j *jsonInLine) string(line []byte, at int, escapes bool) int {
 		case 'b', 'f', 'n', 'r', 't', '\\':
 			at += 2
 		case '/':
+			if allowed < allEscapes {
+				return -1
+			}
 			j.copy(line, at, at+1)
 			at += 2
 		case '"':
@@ -252,8 +282,8 @@ func (j *jsonInLine) plain(line []byte, at int) int {
 	return at
 }
 
-// number takes a number without an exponent. It leaves out zeros at the end of its fraction.
-func (j *jsonInLine) number(line []byte, at int) int {
+// jsonNumber takes a number without an exponent. Zeros at the end of its fraction are not in its canonical text.
+func jsonNumber(line []byte, at int) (end, next int) {
 	const long = 100
 	start, negative := at, byteAt(line, at) == '-'
 	if negative {
@@ -265,25 +295,23 @@ func (j *jsonInLine) number(line []byte, at int) int {
 	}
 	whole := at - from
 	if whole == 0 || line[from] == '0' && (whole > 1 || negative && byteAt(line, at) != '.') {
-		return -1
+		return -1, -1
 	}
-	if end := at; byteAt(line, at) == '.' {
+	end = at
+	if byteAt(line, at) == '.' {
 		for at++; at < len(line) && isDigit(line[at]); at++ {
 			if line[at] != '0' {
 				end = at + 1
 			}
 		}
 		if at == from+whole+1 || negative && line[from] == '0' && end == from+whole {
-			return -1 // -0 has no sign
-		}
-		if end < at {
-			j.copy(line, end, at)
+			return -1, -1 // -0 has no sign
 		}
 	}
 	if c := byteAt(line, at); c == 'e' || c == 'E' || at-start > long {
-		return -1
+		return -1, -1
 	}
-	return at
+	return end, at
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }

@@ -94,8 +94,9 @@ func TestMoments(t *testing.T) {
 			t.Fatalf("%q is %q", text, canonical)
 		}
 		instant, ok := appendInstant(nil, text)
-		if quick, is := appendMoment(nil, text); is && (!ok || string(quick) != string(instant)) {
-			t.Fatalf("%q is %q, not %q", text, instant, quick)
+		var quick jsonInLine
+		if quick.moment(text, 0, len(text)) && (!ok || string(quick.out) != string(instant)) {
+			t.Fatalf("%q is %q, not %q", text, instant, quick.out)
 		}
 		canonical, ok = appendDate(nil, text[:10])
 		if !isOtherDay(text[:10]) && (!ok || string(canonical) != string(text[:10])) {

@@ -45,72 +45,79 @@ func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 	return nil
 }
 
-// quickOf returns a function that appends the canonical text of a field, for a column most of whose fields differ from
-// it: a moment that does not say its zone, such as a TIMESTAMP of MySQL, is in UTC. It returns false for rare fields.
-func quickOf(c source.Column) func(dst, field []byte) ([]byte, bool) {
+// quickOf returns what brings fields of a column to their canonical text, if most of them differ from it: a moment that
+// does not say its zone, such as a TIMESTAMP of MySQL, is in UTC. It returns false for rare fields.
+func quickOf(c source.Column) func(l *jsonInLine, line []byte, at, end int) bool {
 	switch {
 	case c.Logical.List:
 		return nil
 	case c.Logical.Class == source.InstantClass:
-		return appendMoment
+		return (*jsonInLine).moment
 	case c.Logical.Class == source.BoolClass:
-		return appendDigit
+		return (*jsonInLine).digit
 	}
 	return nil
 }
 
-// appendDigit appends the boolean that a digit stands for.
-func appendDigit(dst, text []byte) ([]byte, bool) {
-	if len(text) != 1 || text[0] != '0' && text[0] != '1' {
-		return dst, false
+// digit takes the boolean that a digit stands for.
+func (j *jsonInLine) digit(line []byte, at, end int) bool {
+	if end != at+1 || line[at] != '0' && line[at] != '1' {
+		return false
 	}
-	return append(dst, "ft"[text[0]-'0']), true
+	j.copy(line, at, end)
+	j.out = append(j.out, "ft"[line[at]-'0'])
+	return true
 }
 
-// appendMoment appends a moment such as 2026-01-02 03:04:05.120, which is in UTC.
-func appendMoment(dst, text []byte) ([]byte, bool) {
-	n := momentSize(text)
-	if n == 0 || n < len(text) {
-		return dst, false
+// moment takes a moment such as 2026-01-02 03:04:05.120, which is in UTC.
+func (j *jsonInLine) moment(line []byte, at, end int) bool {
+	text := line[at:end]
+	if !isMoment(text) {
+		return false
 	}
-	if n > len(usualMoment) && text[n-1] == '0' {
-		text = bytes.TrimSuffix(bytes.TrimRight(text, "0"), []byte{'.'})
+	j.copy(line, at+len(withoutZerosOf(text)), end)
+	j.out = append(j.out, "+00"...)
+	return true
+}
+
+// withoutZerosOf returns a moment without the zeros at the end of its fraction.
+func withoutZerosOf(text []byte) []byte {
+	if len(text) > len(usualMoment) && text[len(text)-1] == '0' {
+		return bytes.TrimSuffix(bytes.TrimRight(text, "0"), []byte{'.'})
 	}
-	return append(append(dst, text...), "+00"...), true
+	return text
 }
 
 const usualMoment = "0000-00-00 00:00:00"
 
-// momentSize returns the size of the day and the time of day that a text begins with in the usual form, or 0 if it does
-// not. It looks at eight bytes at a time.
-func momentSize(text []byte) int {
-	const minute, second = 14, 17
-	if len(text) < len(usualMoment) || !dayForm.begins(text) || !hourForm.begins(text[8:]) ||
-		!timeForm.begins(text[11:]) || text[minute] > '5' || text[second] > '5' || !isUsualDay(text) {
-		return 0
+// isMoment reports whether a text is a day and a time of day in the usual form, which may have a fraction. It looks at
+// eight bytes at a time.
+func isMoment(text []byte) bool {
+	n := len(text)
+	if n < len(usualMoment) || !dayForm.begins(text) || !hourForm.begins(text[8:]) || !timeForm.begins(text[11:]) ||
+		!isUsualDay(text) {
+		return false
 	}
-	n := len(usualMoment)
-	if n == len(text) || text[n] != '.' {
-		return n
+	if n == len(usualMoment) {
+		return true
 	}
-	fraction := digits(text[n+1:])
-	if fraction == 0 || fraction > maxSecond {
-		return 0
-	}
-	return n + 1 + fraction
+	fraction := n - len(usualMoment) - 1
+	return text[len(usualMoment)] == '.' && fraction > 0 && fraction <= maxSecond &&
+		digitForm.ends(text, fraction)
 }
 
-// form is eight bytes of a text: digits where it has zeros, and else its bytes.
+// form is eight bytes of a text: digits up to its own, where it has digits, and else its bytes.
 type form struct{ bytes, most uint64 }
 
 // formOf returns a form. Most is what the difference of each byte may have added without setting its highest bit.
 func formOf(text string) (f form) {
 	for i := range word {
-		most := uint64(0x7f)
-		if text[i] == '0' {
-			most -= '9' - '0'
+		c, most := text[i], uint64(0x7f)
+		if isDigit(c) {
+			most -= uint64(c - '0')
+			c = '0'
 		}
-		f.bytes |= uint64(text[i]) << (8 * i)
+		f.bytes |= uint64(c) << (8 * i)
 		f.most |= most << (8 * i)
 	}
 	return f
@@ -120,14 +127,23 @@ func formOf(text string) (f form) {
 const word = 8
 
 var (
-	dayForm  = formOf("0000-00-")
-	hourForm = formOf("00 00:00") // with the day of the month before it
-	timeForm = formOf("00:00:00")
+	dayForm   = formOf("9999-19-")
+	hourForm  = formOf("39 99:59") // with the day of the month before it
+	timeForm  = formOf("99:59:59")
+	digitForm = formOf("99999999")
 )
 
 // begins reports whether a text of at least eight bytes begins with the form.
-func (f *form) begins(text []byte) bool {
-	differing := binary.LittleEndian.Uint64(text) ^ f.bytes
+func (f *form) begins(text []byte) bool { return f.fits(binary.LittleEndian.Uint64(text), 0) }
+
+// ends reports whether the last n bytes of a text of at least eight are those of the form.
+func (f *form) ends(text []byte, n int) bool {
+	return f.fits(binary.LittleEndian.Uint64(text[len(text)-word:]), word-n)
+}
+
+// fits reports whether eight bytes are those of the form, but for the first ones.
+func (f *form) fits(w uint64, first int) bool {
+	differing := (w ^ f.bytes) >> (word * first) << (word * first)
 	return (differing|(differing+f.most))&highs == 0
 }
 
@@ -142,8 +158,7 @@ func isUsualDay(text []byte) bool {
 
 // isOtherMoment reports whether a time without a zone is not as it is usually printed, or ends in a zero.
 func isOtherMoment(text []byte) bool {
-	n := momentSize(text)
-	return n == 0 || n < len(text) || n > len(usualMoment) && text[n-1] == '0'
+	return !isMoment(text) || len(text) > len(usualMoment) && text[len(text)-1] == '0'
 }
 
 // isOtherDay does the same for a day.
