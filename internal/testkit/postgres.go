@@ -35,6 +35,8 @@ type PostgresServer struct {
 	tls       bool
 	programs  string
 	databases atomic.Int64
+	version   atomic.Int64 // 0 until somebody asks
+	sessions  sessions
 	killed    bool
 
 	shared bool   // by all tests
@@ -173,7 +175,7 @@ func (s *PostgresServer) Kill(tb testing.TB) {
 	tb.Helper()
 	s.requireOwn(tb)
 	var sessions []int
-	for _, row := range query(tb, s.ConnString("postgres"), "SELECT pid FROM pg_catalog.pg_stat_activity") {
+	for _, row := range s.query(tb, "postgres", "SELECT pid FROM pg_catalog.pg_stat_activity") {
 		pid, err := strconv.Atoi(row[0])
 		if err != nil {
 			tb.Fatal(err)
@@ -369,6 +371,8 @@ wal_level = minimal
 max_wal_senders = 0
 autovacuum = off
 dynamic_shared_memory_type = mmap
+jit = off
+wal_init_zero = off
 %s
 `, listen, s.port, s.directory, strings.Join(settings, "\n"))
 	return errors.Join(err, file.Close())

@@ -1,14 +1,11 @@
 package testkit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // PostgresDatabase is a database of a [PostgresServer].
@@ -26,16 +23,13 @@ func (s *PostgresServer) NewDatabase(tb testing.TB, options ...string) *Postgres
 	for _, option := range options {
 		sql += " " + option
 	}
-	conn := connect(tb, s.ConnString("postgres"))
-	var version int
-	if _, err := fmt.Sscan(conn.ParameterStatus("server_version"), &version); err == nil && version >= 15 {
-		sql += " STRATEGY FILE_COPY" // half the work of the default, which writes a log
+	if s.majorVersion(tb) >= 15 {
+		sql += " STRATEGY FILE_COPY" // takes half of the time of writing each page into the log
 	}
-	queryConn(tb, conn, sql)
+	s.query(tb, "postgres", sql)
+	tb.Cleanup(func() { s.sessions.end(db.Name) })
 	if s.guard == nil {
-		tb.Cleanup(func() {
-			query(tb, s.ConnString("postgres"), "DROP DATABASE IF EXISTS "+db.Name+" WITH (FORCE)")
-		})
+		tb.Cleanup(func() { s.query(tb, "postgres", "DROP DATABASE IF EXISTS "+db.Name+" WITH (FORCE)") })
 	}
 	return db
 }
@@ -46,13 +40,13 @@ func (db *PostgresDatabase) ConnString() string { return db.Server.ConnString(db
 // Exec runs SQL statements, separated by semicolons, in one transaction.
 func (db *PostgresDatabase) Exec(tb testing.TB, sql string) {
 	tb.Helper()
-	query(tb, db.ConnString(), sql)
+	db.Server.query(tb, db.Name, sql)
 }
 
 // Query runs an SQL statement and returns its rows as text, with NULL as "".
 func (db *PostgresDatabase) Query(tb testing.TB, sql string) [][]string {
 	tb.Helper()
-	return query(tb, db.ConnString(), sql)
+	return db.Server.query(tb, db.Name, sql)
 }
 
 // EndSessions ends the sessions of other clients for which a condition on pg_stat_activity holds, such as "true", and
@@ -70,6 +64,12 @@ func (db *PostgresDatabase) EndSessions(tb testing.TB, condition string) int {
 		END $$`, row[0]))
 	}
 	return len(found)
+}
+
+// Try is Exec for statements that the server may refuse.
+func (db *PostgresDatabase) Try(sql string) error {
+	_, err := db.Server.try(db.Name, sql)
+	return err
 }
 
 // Psql runs psql with additional arguments, such as "-c", and returns its output.
@@ -99,39 +99,4 @@ func (db *PostgresDatabase) PsqlCommand(tb testing.TB, args ...string) *exec.Cmd
 	cmd := exec.Command(path, append([]string{"-Xq", "-v", "ON_ERROR_STOP=1", "-d", db.ConnString()}, args...)...)
 	cmd.Env = append(environment(), "PGCLIENTENCODING=UTF8")
 	return cmd
-}
-
-func query(tb testing.TB, connString, sql string) [][]string {
-	tb.Helper()
-	return queryConn(tb, connect(tb, connString), sql)
-}
-
-func connect(tb testing.TB, connString string) *pgconn.PgConn {
-	tb.Helper()
-	conn, err := pgconn.Connect(context.Background(), connString)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return conn
-}
-
-// queryConn runs a statement on a connection, and closes it.
-func queryConn(tb testing.TB, conn *pgconn.PgConn, sql string) [][]string {
-	tb.Helper()
-	ctx := context.Background()
-	results, err := conn.Exec(ctx, sql).ReadAll()
-	if err := errors.Join(err, conn.Close(ctx)); err != nil {
-		tb.Fatalf("%s: %v", sql, err)
-	}
-	var rows [][]string
-	for _, result := range results {
-		for _, values := range result.Rows {
-			row := make([]string, len(values))
-			for i, value := range values {
-				row[i] = string(value)
-			}
-			rows = append(rows, row)
-		}
-	}
-	return rows
 }

@@ -156,3 +156,33 @@ func postmaster(t *testing.T, directory string) int {
 	}
 	return pid
 }
+
+// TestPostgresSessions has each statement see what one of a new session sees.
+func TestPostgresSessions(t *testing.T) {
+	db := testkit.Postgres(t).NewDatabase(t)
+	pid := func() string { return db.Query(t, "SELECT pg_backend_pid()")[0][0] }
+	first := pid()
+	db.Exec(t, "SET work_mem = '77kB'; CREATE TEMP TABLE t (id int); SELECT pg_advisory_lock(7)")
+	const left = `SELECT current_setting('work_mem') = '77kB', to_regclass('t') IS NOT NULL,
+		(SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid())`
+	if got := db.Query(t, left)[0]; got[0] != "f" || got[1] != "f" || got[2] != "0" {
+		t.Errorf("a session leaves %q", got)
+	}
+	if pid() != first {
+		t.Error("a session is not used again")
+	}
+	db.Exec(t, "ALTER DATABASE "+db.Name+" SET work_mem = '88kB'")
+	if got := db.Query(t, "SHOW work_mem")[0][0]; got != "88kB" {
+		t.Errorf("the setting is %s", got)
+	}
+	db.Exec(t, "BEGIN")
+	if got := db.Query(t, "SELECT now() = statement_timestamp()")[0][0]; got != "t" {
+		t.Error("a transaction goes on")
+	}
+	if err := db.Try("SELECT 1 / 0"); err == nil {
+		t.Error("an error is lost")
+	}
+	if first = pid(); db.Psql(t, "-c", "SELECT pg_terminate_backend("+first+", 60000)") == nil || pid() == first {
+		t.Error("an ended session is used again")
+	}
+}

@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// Readers is where ./dev soak puts DuckDB, Polars and pyarrow, for PYTHONPATH, with what is there already.
-func Readers() string {
-	cache := cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(os.Getenv("HOME"), ".cache"))
-	return filepath.Join(cache, "culvert", "readers") + string(filepath.ListSeparator) + os.Getenv("PYTHONPATH")
-}
+// readers is where ./dev soak puts DuckDB, Polars and pyarrow. It is known before tests change HOME.
+var readers = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(os.Getenv("HOME"), ".cache")),
+	"culvert", "readers")
+
+// Readers is where they are, for PYTHONPATH, with what is there already.
+func Readers() string { return readers + string(filepath.ListSeparator) + os.Getenv("PYTHONPATH") }
 
 // Python is a command of Python, which finds the modules of [Readers].
 func Python(tb testing.TB, args ...string) *exec.Cmd {
