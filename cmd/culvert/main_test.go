@@ -115,6 +115,7 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(home, ".config"))
 			env.Setenv("AppData", home)
 			env.Setenv("TZ", "UTC")
+			env.Setenv("GOGC", "400") // most commands end before they need to collect garbage
 			env.Setenv("PATH", peers.dir+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Vars = append(env.Vars, variables...)
 			env.Values[serversKey{}], env.Values[linesKey{}] = servers{}, lines{}
@@ -389,7 +390,7 @@ func during(
 func environment(ts *testscript.TestScript) []string {
 	var variables []string
 	for _, name := range []string{
-		"HOME", "XDG_CONFIG_HOME", "AppData", "PATH", "TMPDIR", "CULVERT_IDENTITY",
+		"HOME", "XDG_CONFIG_HOME", "AppData", "PATH", "TMPDIR", "GOGC", "CULVERT_IDENTITY",
 		"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD",
 		"MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "MYSQL_PWD",
 		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
