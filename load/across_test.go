@@ -24,7 +24,7 @@ type side struct {
 func postgresSide(t *testing.T) side {
 	database, dst := newPostgres(t, "SELECT 1")
 	return side{
-		dst, func(sql string) error { return database.PsqlCommand(t, "-c", sql).Run() },
+		dst, func(sql string) error { return database.Try(sql) },
 		func() source.Source { return openPostgres(t, database) },
 	}
 }
@@ -91,6 +91,7 @@ UPDATE orders SET last_item = 1, changed = changed, touched = touched`
 // TestAcross takes tables to another system, where they refuse what they have refused, do what foreign keys say, and
 // know what time it is.
 func TestAcross(t *testing.T) {
+	t.Parallel()
 	was := testkit.MariaDB(t).NewDatabase(t)
 	was.Exec(t, shopOfMariaDB)
 	open := func() source.Source {

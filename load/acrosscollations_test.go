@@ -13,6 +13,7 @@ import (
 // TestAcrossCollations takes tables whose texts are compared without case to other systems: unique keys refuse there
 // what they have refused, as far as the system can.
 func TestAcrossCollations(t *testing.T) {
+	t.Parallel()
 	maria := testkit.MariaDB(t).NewDatabase(t)
 	maria.Exec(t, `
 CREATE TABLE users (code char(3) PRIMARY KEY, email varchar(50) NOT NULL, shop int, kind enum('a','b'),

@@ -34,6 +34,7 @@ func byFiles(as export.Plan) func(*testing.T, sink.Sink, source.Source, string, 
 // TestAcrossPadding copies texts to columns of CHAR(n). Spaces at their end are padding if they come from CHAR(n), and
 // are refused if they come from another type, which keeps them. A type that is not known has the same rules.
 func TestAcrossPadding(t *testing.T) {
+	t.Parallel()
 	sides := map[string]func(*testing.T) side{"PostgreSQL": postgresSide, "MariaDB": mariaDBSide}
 	for from, open := range sides {
 		s := open(t)

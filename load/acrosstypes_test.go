@@ -168,6 +168,7 @@ func typesOfTable(t *testing.T) map[string]map[string][]string {
 // TestAcrossTypes takes the extreme values of each type in the table of package dialect to each other system, in a
 // table that is made there, and back into one of the same types: the rows are the same.
 func TestAcrossTypes(t *testing.T) {
+	t.Parallel()
 	for from, targets := range typesOfTable(t) {
 		for to, types := range targets {
 			t.Run(from+"/"+to, func(t *testing.T) { acrossTypes(t, from, to, types, directly) })

@@ -79,7 +79,6 @@ func sourceOfCircles(t *testing.T, more ...string) source.Source {
 // TestCircles loads only rows into empty tables that refer to each other in circles, and to themselves. In the short
 // form, tables that are read back have one file each, and the others several.
 func TestCircles(t *testing.T) {
-	t.Setenv("HOME", t.TempDir()) // where no option file is
 	ledger := &sink.Ledger{Table: "ledger", Load: "x"}
 	for _, size := range []int64{0, 2} {
 		backup := newBackupOf(t, sourceOfCircles(t), export.Plan{}, size, circleNames...)
@@ -154,7 +153,6 @@ func expectCircles(t *testing.T, name, way string, s side, plan load.Plan, backu
 // TestCirclesBroken loads rows of which one in a circle refers to none: its tables stay empty, and the others are
 // filled.
 func TestCirclesBroken(t *testing.T) {
-	t.Setenv("HOME", t.TempDir()) // where no option file is
 	src := sourceOfCircles(t, "UPDATE a SET b = 7 WHERE id = 1")
 	backup := newBackupOf(t, src, export.Plan{}, 0, circleNames...)
 	for name, open := range circleSides() {
@@ -180,7 +178,6 @@ func TestCirclesBroken(t *testing.T) {
 
 // TestCirclesRefused has triggers whose statements may need the checks of MariaDB: nothing of the circle is touched.
 func TestCirclesRefused(t *testing.T) {
-	t.Setenv("HOME", t.TempDir()) // where no option file is
 	backup := newBackupOf(t, sourceOfCircles(t), export.Plan{}, 0, circleNames...)
 	s := withCircles(t, mariaDBSide)
 	if err := s.try("CREATE TRIGGER t BEFORE INSERT ON b FOR EACH ROW SET @x = 1"); err != nil {

@@ -114,6 +114,7 @@ json.dump(cases, sys.stdout)
 // TestConversionsRandom applies random rules to random values on their way into every database. The table has what
 // Python makes of them, and the rows that it refuses are rejected.
 func TestConversionsRandom(t *testing.T) {
+	t.Parallel()
 	cases := randomConversions(t)
 	for name, to := range sides {
 		t.Run(name, func(t *testing.T) {

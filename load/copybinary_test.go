@@ -111,6 +111,7 @@ func TestRandomCopyBinary(t *testing.T) {
 
 // TestCopyCSV copies as CSV what has no binary form, has other types in the table, or is changed on its way.
 func TestCopyCSV(t *testing.T) {
+	t.Parallel()
 	const both = `CREATE TYPE mood AS ENUM ('so so'); CREATE TYPE two AS (a int, b text);
 		CREATE DOMAIN short AS varchar(5)`
 	for _, test := range []struct{ from, to, value string }{
@@ -145,6 +146,7 @@ func TestCopyCSV(t *testing.T) {
 
 // TestCopyBinaryTables copies into tables of all kinds, each way that fills them.
 func TestCopyBinaryTables(t *testing.T) {
+	t.Parallel()
 	const rows = "SELECT i, repeat('x', i % 50) FROM generate_series(1, 5000) AS i"
 	p := newPair(t, `
 		CREATE TABLE t (id int PRIMARY KEY, v text);

@@ -3,7 +3,6 @@ package load_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,7 +84,6 @@ func sqliteSystem(t *testing.T, sql string) system {
 
 func mariaDBSystem(t *testing.T, sql string) system {
 	t.Helper()
-	t.Setenv("HOME", os.DevNull) // where no option file is
 	server := testkit.MariaDB(t)
 	was, is := server.NewDatabase(t), server.NewDatabase(t)
 	was.Exec(t, sql)

@@ -15,6 +15,7 @@ import (
 
 // TestCopyTables copies tables at the same time, in the snapshot that the source has, although they change.
 func TestCopyTables(t *testing.T) {
+	t.Parallel()
 	server := testkit.Postgres(t)
 	from, to := server.NewDatabase(t), server.NewDatabase(t)
 	var tables []load.Names

@@ -16,7 +16,8 @@ import (
 // TestDialectPeers loads random text in random dialects, and has psql do so with \copy: both tables are the same, or
 // both refuse the text.
 func TestDialectPeers(t *testing.T) {
-	rounds := 60
+	t.Parallel()
+	rounds := 30
 	if testkit.Soak() {
 		rounds = 3000
 	}

@@ -94,6 +94,7 @@ func TestUnfinished(t *testing.T) {
 
 // TestReferences fills tables that refer to others, by any number of connections.
 func TestReferences(t *testing.T) {
+	t.Parallel()
 	from, _ := newPostgres(t, chainSQL+chainRowsSQL)
 	src := openPostgres(t, from)
 	backup := newBackupOf(t, src, export.Plan{}, 0, chain...)
@@ -101,6 +102,7 @@ func TestReferences(t *testing.T) {
 	for _, name := range chain {
 		tables = append(tables, load.Names{From: name, To: name})
 	}
+	to, dst := newPostgres(t, "")
 	for _, loaders := range []int{1, 2, 4} {
 		plan := load.Plan{Loaders: loaders, ReadBack: true}
 		for name, fill := range map[string]func(sink.Sink) ([]load.Stats, error){
@@ -112,7 +114,7 @@ func TestReferences(t *testing.T) {
 			},
 		} {
 			t.Run(fmt.Sprint(name, loaders), func(t *testing.T) {
-				to, dst := newPostgres(t, chainSQL)
+				to.Exec(t, emptySchema+chainSQL)
 				all, err := fill(dst)
 				if err != nil || len(all) != 4 || all[0].Name != "a1" || all[0].Rows != 1200 {
 					t.Errorf("%+v, %v", all, err)
@@ -121,7 +123,7 @@ func TestReferences(t *testing.T) {
 					t.Errorf("there are %s rows", rows)
 				}
 
-				_, dst = newPostgres(t, chainSQL+"; ALTER TABLE a3 ADD CHECK (id < 5)")
+				to.Exec(t, emptySchema+chainSQL+"; ALTER TABLE a3 ADD CHECK (id < 5)")
 				all, err = fill(dst)
 				partial, is := errors.AsType[*load.PartialError](err)
 				if !is || partial.Failed != 3 || all[0].Err == nil || all[3].Err != nil {
@@ -142,12 +144,13 @@ func TestReadBackGenerated(t *testing.T) {
 		done bool, n numeric, at timestamptz); INSERT INTO t (id, b, done, n, at)
 		SELECT i, '\x00ff', i % 2 = 0, i / 7.0, now() FROM generate_series(1, 5000) i`)
 	postgres := openPostgres(t, database)
+	to, dst := newPostgres(t, "")
 	for _, of := range []struct {
 		src source.Source
 		dst func() sink.Sink
 	}{
 		{lite, func() sink.Sink { _, dst := newSQLite(t); return dst }},
-		{postgres, func() sink.Sink { _, dst := newPostgres(t, "CREATE TABLE unrelated ()"); return dst }},
+		{postgres, func() sink.Sink { to.Exec(t, emptySchema+"CREATE TABLE unrelated ()"); return dst }},
 	} {
 		for _, text := range []format.Format{format.CSV{}, format.JSONL{}} {
 			for _, ledger := range []*sink.Ledger{nil, {Table: "ledger", Load: "x"}} {

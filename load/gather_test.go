@@ -28,6 +28,9 @@ func forEach(sql string) string {
 	return strings.Join(all, ";")
 }
 
+// emptySchema begins statements that make other tables of the same names.
+const emptySchema = "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT ALL ON SCHEMA public TO PUBLIC; "
+
 const makeSmallSQL = "CREATE TABLE % (id integer, note text)"
 
 // transactionsSQL counts the transactions that have filled the tables, and their rows.
@@ -56,10 +59,12 @@ func bothWays(t *testing.T, do func(t *testing.T, fill func(load.Plan, sink.Sink
 
 // TestSmallTablesShareTransactions fills small tables over one connection, and over several, all of which have some.
 func TestSmallTablesShareTransactions(t *testing.T) {
+	t.Parallel()
 	bothWays(t, func(t *testing.T, fill func(load.Plan, sink.Sink) ([]load.Stats, error)) {
+		to, dst := newPostgres(t, "SELECT 1")
 		for _, loaders := range []int{1, 2} {
 			for _, existing := range []sink.Existing{sink.Refuse, sink.Append, sink.Truncate} {
-				to, dst := newPostgres(t, forEach(makeSmallSQL))
+				to.Exec(t, emptySchema+forEach(makeSmallSQL))
 				plan := load.Plan{Loaders: loaders, Analyze: true, Progress: new(load.Progress)}
 				plan.Filling.Existing = existing
 				stats, err := fill(plan, dst)
@@ -85,6 +90,7 @@ func TestSmallTablesShareTransactions(t *testing.T) {
 
 // TestSmallTableFails has one of the tables fail. The others are filled, and the error is that of the table alone.
 func TestSmallTableFails(t *testing.T) {
+	t.Parallel()
 	const leavesOut = `CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS
 		'BEGIN IF NEW.id = 2 THEN RETURN NULL; END IF; RETURN NEW; END'; CREATE TRIGGER leaves_out BEFORE INSERT ON t3
 		FOR EACH ROW EXECUTE FUNCTION leave_out()`
@@ -100,14 +106,10 @@ func TestSmallTableFails(t *testing.T) {
 		"no right":         "ALTER TABLE t3 ENABLE ROW LEVEL SECURITY; ALTER TABLE t3 FORCE ROW LEVEL SECURITY",
 	}
 	bothWays(t, func(t *testing.T, fill func(load.Plan, sink.Sink) ([]load.Stats, error)) {
+		to, _ := newPostgres(t, "SELECT 1")
+		role := to.NewRole(t, "loads_small", "")
 		for name, sql := range faults {
-			to, _ := newPostgres(t, forEach(makeSmallSQL)+";"+sql)
-			for _, table := range smallTables {
-				if table != "t3" || name != "no table" {
-					to.Exec(t, "GRANT ALL ON "+table+" TO PUBLIC")
-				}
-			}
-			role := to.NewRole(t, "loads_small", "")
+			to.Exec(t, emptySchema+forEach(makeSmallSQL)+";"+sql+"; GRANT ALL ON ALL TABLES IN SCHEMA public TO PUBLIC")
 			var errs [2]string
 			for i, gathers := range []bool{false, true} {
 				dst, err := postgres.OpenSink(t.Context(), to.ConnStringAs(role))
@@ -135,11 +137,7 @@ func TestSmallTableFails(t *testing.T) {
 				if rows := plan.Progress.Rows.Load(); rows != 15 {
 					t.Errorf("%s: the progress counts %d rows", name, rows)
 				}
-				for _, table := range smallTables {
-					if table != "t3" {
-						to.Exec(t, "TRUNCATE "+table)
-					}
-				}
+				to.Exec(t, "TRUNCATE t0, t1, t2, t4, t5")
 			}
 			if errs[0] != errs[1] {
 				t.Errorf("%s: the error is %s, and for a table that is filled alone %s", name, errs[1], errs[0])
@@ -186,6 +184,7 @@ func TestSmallTablesAreCutOff(t *testing.T) {
 
 // TestSmallTablesNeedLocks has tables with more partitions together than the lock table has room for.
 func TestSmallTablesNeedLocks(t *testing.T) {
+	t.Parallel()
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{
 		Settings: []string{"max_locks_per_transaction = 10", "max_connections = 20"},
 	})

@@ -20,7 +20,6 @@ const computing = "CREATE TABLE made (id int PRIMARY KEY, twice int GENERATED AL
 // newComputing makes them in a new database of each system, with rows in the first one.
 func newComputing(t *testing.T, statements ...string) map[string]side {
 	t.Helper()
-	t.Setenv("HOME", t.TempDir()) // where no option file is
 	sides := map[string]side{"PostgreSQL": postgresSide(t), "MariaDB": mariaDBSide(t), "SQLite": sqliteSide(t)}
 	for name, s := range sides {
 		for _, sql := range append(strings.Split(computing, ";"), statements...) {

@@ -15,6 +15,7 @@ import (
 // TestHeirs fills tables of which one inherits from the other. What is read of the parent has the rows of the child, so
 // none of them may be there twice.
 func TestHeirs(t *testing.T) {
+	t.Parallel()
 	const tablesSQL = `CREATE TABLE parent (i int); CREATE TABLE middle () INHERITS (parent);
 		CREATE TABLE young (j int) INHERITS (middle);
 		INSERT INTO parent VALUES (1); INSERT INTO young VALUES (2, 3)`

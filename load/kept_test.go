@@ -38,7 +38,9 @@ func newLite(t *testing.T, statements ...string) source.Source {
 
 // TestTimesOfSQLite refuses times of which PostgreSQL would drop a part, and takes others as they are.
 func TestTimesOfSQLite(t *testing.T) {
+	t.Parallel()
 	const table = "CREATE TABLE t (at DATETIME, day DATE, clock TIME, zoned TIMESTAMPTZ)"
+	to, dst := newPostgres(t, "CREATE TABLE unrelated (id int)")
 	for _, test := range []struct{ at, day, clock, column string }{
 		{"2026-01-01 00:00:00", "2026-01-01", "10:00:00", ""},
 		{"2026-01-01 00:00:00Z", "2026-01-01 00:00:00", "10:00:00+00:00", ""},
@@ -60,11 +62,12 @@ func TestTimesOfSQLite(t *testing.T) {
 			test.at+"', '"+test.day+"', '"+test.clock+"', NULL)")
 		backup := newBackupOf(t, src, export.Plan{}, 0, "t")
 		for _, text := range []bool{true, false} {
-			to, dst := newPostgres(t, "CREATE TABLE unrelated (id int)")
+			to.Exec(t, "DROP TABLE IF EXISTS t")
 			plan := load.Plan{Create: true}
-			_, err := plan.Directory(t.Context(), dst, backup.Directory, nil)
-			if !text {
-				to, dst = newPostgres(t, "CREATE TABLE unrelated (id int)")
+			var err error
+			if text {
+				_, err = plan.Directory(t.Context(), dst, backup.Directory, nil)
+			} else {
 				_, err = plan.Copy(t.Context(), dst, src, "t", "t")
 			}
 			row, refused := errors.AsType[*sink.RowError](err)
@@ -105,6 +108,7 @@ func TestInfinityOfSQLite(t *testing.T) {
 // TestValuesOfSQLite loads values of SQLite, which has any in any column, into columns of PostgreSQL, which reads some
 // of them as others. Such values are refused unless the column is named.
 func TestValuesOfSQLite(t *testing.T) {
+	t.Parallel()
 	tests := []struct{ declared, value, to, want string }{ // none if the value is refused
 		{"DATE", "1709164800", "date", ""},
 		{"DATE", "2460369.5", "date", ""},
@@ -225,6 +229,7 @@ var foreign = []struct{ to, value, want string }{ // none if the value is refuse
 
 // TestForeignText loads CSV of other programs into PostgreSQL: with the value in each of several rows and forms.
 func TestForeignText(t *testing.T) {
+	t.Parallel()
 	var setup []string
 	for i, test := range foreign {
 		setup = append(setup, fmt.Sprintf("CREATE TABLE t%d (a text, v %s, z int)", i, test.to))

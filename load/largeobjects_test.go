@@ -63,6 +63,7 @@ func exportLargeObjects(
 
 // TestLargeObjects makes large objects again, with their numbers, and copies them.
 func TestLargeObjects(t *testing.T) {
+	t.Parallel()
 	server := testkit.Postgres(t)
 	database := server.NewDatabase(t)
 	database.Exec(t, "CREATE TABLE t (picture oid); INSERT INTO t VALUES (1001)")

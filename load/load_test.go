@@ -29,7 +29,12 @@ import (
 	"culvert/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if err := os.Setenv("HOME", os.DevNull); err != nil { // where no option file is
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var itemColumns = []source.Column{
 	{Name: "id", Type: "INTEGER"},

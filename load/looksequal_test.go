@@ -138,6 +138,7 @@ var lookAlikes = map[[2]string][]lookAlike{
 // TestLooksEqual compares an export with rows of another system that others have made. A value that is printed in
 // another way is the same one, and one that only looks equal is found.
 func TestLooksEqual(t *testing.T) {
+	t.Parallel()
 	for systems, all := range lookAlikes {
 		t.Run(systems[0]+" "+systems[1], func(t *testing.T) {
 			was, is := acrossSystems[systems[0]](t), acrossSystems[systems[1]](t)

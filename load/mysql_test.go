@@ -2,7 +2,6 @@ package load_test
 
 import (
 	"errors"
-	"os"
 	"testing"
 
 	"culvert/export"
@@ -15,7 +14,6 @@ import (
 
 // TestThroughMySQL copies a table of PostgreSQL to MariaDB and back: it has the same sum.
 func TestThroughMySQL(t *testing.T) {
-	t.Setenv("HOME", os.DevNull) // where no option file is
 	server := testkit.Postgres(t)
 	first, last := server.NewDatabase(t), server.NewDatabase(t)
 	between := testkit.MariaDB(t).NewDatabase(t)
@@ -65,7 +63,6 @@ func TestThroughMySQL(t *testing.T) {
 // TestZeroDates loads dates that only MySQL has into PostgreSQL. They are refused by row and column, or become NULL in
 // columns that are named.
 func TestZeroDates(t *testing.T) {
-	t.Setenv("HOME", os.DevNull) // where no option file is
 	from := testkit.MariaDB(t).NewDatabase(t)
 	from.Exec(t, `SET sql_mode = ''; CREATE TABLE t (id int, day date, at datetime(3), stamp timestamp NULL);
 		INSERT INTO t VALUES (1, '2026-01-02', '2026-01-02 03:04:05.006', '2026-01-02 03:04:05'),

@@ -1,7 +1,6 @@
 package load_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +25,6 @@ var drawing = []string{
 // TestSequencesOfTables exports and copies single tables of MariaDB, which take along the sequences that they draw
 // from.
 func TestSequencesOfTables(t *testing.T) {
-	t.Setenv("HOME", os.DevNull) // where no option file is
 	server := testkit.MariaDB(t)
 	from := server.NewDatabase(t)
 	for _, sql := range drawing {

@@ -21,6 +21,7 @@ import (
 // TestEndsWhileWaiting ends a load that waits while the database is busy: by its context, by the failure of what says
 // that it is busy, and by the loss of its connections, which it notices when it goes on. No row is left.
 func TestEndsWhileWaiting(t *testing.T) {
+	t.Parallel()
 	onPostgres, onMariaDB := testkit.Postgres(t).NewDatabase(t), testkit.MariaDB(t).NewDatabase(t)
 	path := t.TempDir() + "/t.db"
 	execSQLite(t, path, "CREATE TABLE t (id integer)")

@@ -178,6 +178,7 @@ func all(sql string) map[string]string {
 
 // TestPairsOfReadme shows each cell of the table in README.md that says what crosses between each pair of systems.
 func TestPairsOfReadme(t *testing.T) {
+	t.Parallel()
 	sides := map[string]func(*testing.T) side{"Pg": postgresSide, "My": mariaDBSide, "Li": sqliteSide}
 	names := map[string]string{"Pg": pgName, "My": myName, "Li": liName}
 	head, rows := pairsOfReadme(t)
@@ -190,13 +191,21 @@ func TestPairsOfReadme(t *testing.T) {
 			if !is || sides[from] == nil || sides[to] == nil || from == to {
 				t.Fatalf("%q is no pair of systems", pair)
 			}
+			side := func(system string) func(*testing.T) side {
+				if system == "Li" {
+					return sqliteSide // while a source reads the file, nobody writes to it
+				}
+				one := sides[system](t)
+				return func(*testing.T) side { return one }
+			}
+			was, there := side(from), side(to)
 			for row, cells := range rows {
 				one, known := crossings[row]
 				if !known {
 					t.Errorf("no test shows the row %q", row)
 					continue
 				}
-				t.Run(row, func(t *testing.T) { one.cross(t, sides[from](t), sides[to](t), names[from], cells[i]) })
+				t.Run(row, func(t *testing.T) { one.cross(t, was(t), there(t), names[from], cells[i]) })
 			}
 		})
 	}

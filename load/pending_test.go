@@ -12,6 +12,7 @@ import (
 
 // TestMadeInAnyOrder makes tables whose definitions need tables that come later: their sequence, and their type.
 func TestMadeInAnyOrder(t *testing.T) {
+	t.Parallel()
 	const definitions = `CREATE TABLE z (id serial, t text); CREATE TABLE y (zs z[]);
 		CREATE TABLE a (id int DEFAULT nextval('z_id_seq'), whole y, z regclass DEFAULT 'z');
 		INSERT INTO z (t) VALUES ('one'); INSERT INTO y VALUES ('{"(7,seven)"}');
@@ -20,9 +21,10 @@ func TestMadeInAnyOrder(t *testing.T) {
 	from, _ := newPostgres(t, definitions)
 	src := func() source.Source { return openPostgres(t, from) }
 	backup := newBackupOf(t, src(), export.Plan{}, 0, names...)
+	to, dst := newPostgres(t, "")
 	for _, loaders := range []int{1, 2} {
 		for _, way := range []string{"Directory", "CopyTables"} {
-			to, dst := newPostgres(t, "")
+			to.Exec(t, emptySchema)
 			plan := load.Plan{Create: true, Loaders: loaders, Filling: sink.Filling{Redact: loaders == 2}}
 			_, stats, err := fourWays(t, plan, dst, src, backup, names...)[way]()
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 // TestDatabaseBehindPooler makes a database through a pooler that has a single connection to the server. So there is
 // none that could keep other loads out, and transactions follow one another.
 func TestDatabaseBehindPooler(t *testing.T) {
+	t.Parallel()
 	server := testkit.Postgres(t)
 	database := server.NewDatabase(t)
 	database.Exec(t, shop)

@@ -17,6 +17,7 @@ import (
 
 // TestPostgres exports, loads and exports again: the sums are equal, and so are those of a copy.
 func TestPostgres(t *testing.T) {
+	t.Parallel()
 	server := testkit.Postgres(t)
 	from, to := server.NewDatabase(t), server.NewDatabase(t)
 	table := `CREATE TABLE orders (id bigint PRIMARY KEY, title text, price numeric(10,2), placed timestamptz,

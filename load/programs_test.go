@@ -138,6 +138,7 @@ func asUTF16(text string) string {
 
 // TestPrograms loads files as other programs write them. The rows in each database are those that the program had.
 func TestPrograms(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		open   func(*testing.T) database
 		create string

@@ -176,7 +176,6 @@ func randomPostgres(t *testing.T) database {
 }
 
 func randomMariaDB(t *testing.T) database {
-	t.Setenv("HOME", os.DevNull) // where no option file is
 	db := testkit.MariaDB(t).NewDatabase(t)
 	return database{
 		values: map[string][]string{

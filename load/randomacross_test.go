@@ -29,6 +29,7 @@ var acrossSystems = map[string]func(t *testing.T) database{
 // and when they have come back, or each value that is not is refused by its row and its column.
 // CULVERT_TEST_ROUNDS is the number of tables in each direction, and CULVERT_TEST_SEED is that of the first one.
 func TestRandomAcross(t *testing.T) {
+	t.Parallel()
 	rounds, first := 2, 0
 	if testkit.Soak() {
 		rounds = 60

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -70,7 +69,6 @@ func maskedPostgres(t *testing.T, s *sourcetest.RandomSchema) (source.Source, si
 }
 
 func maskedMariaDB(t *testing.T, s *sourcetest.RandomSchema) (source.Source, sink.Sink, func() source.Source) {
-	t.Setenv("HOME", os.DevNull) // where no option file is
 	server := testkit.MariaDB(t)
 	from, to := server.NewDatabase(t), server.NewDatabase(t)
 	from.Exec(t, strings.Join(s.Statements, ";\n"))

@@ -48,6 +48,7 @@ var fitted = []struct {
 // TestReadBackFitted reads back what was written in another form than it had in its source: the sum that is compared is
 // that of what was written.
 func TestReadBackFitted(t *testing.T) {
+	t.Parallel()
 	databases := map[string]func(t *testing.T) database{
 		"sqlite": randomSQLite, "postgres": randomPostgres, "mariadb": randomMariaDB,
 	}

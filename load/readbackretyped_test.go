@@ -8,6 +8,7 @@ import (
 // TestReadBackRetyped reads back values whose column has another type than in the source, of the same system, and
 // prints them in another text.
 func TestReadBackRetyped(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		open  func(*testing.T) database
 		types [][3]string // of the source, with a value, and of the table

@@ -160,6 +160,7 @@ func rejectGoods(t *testing.T, s side, table, header string, rows, good, bad []s
 
 // TestRejectsMany has a few of many rows refused, in several blocks: what is in the table and in the file is all.
 func TestRejectsMany(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	fill := strings.Repeat("x", 90)
 	var text strings.Builder

@@ -119,11 +119,12 @@ func TestRejectsDies(t *testing.T) {
 // TestRejectsKilled kills a load with a ledger at every event of the files of rejected rows, and loads again. Then each
 // row is in the table or in the file of its part, once. The rows that are rejected have the keys of others.
 func TestRejectsKilled(t *testing.T) {
+	t.Parallel()
 	from, texts := dirtyExport(t)
 	for name, open := range map[string]func(*testing.T) (at string, s killedSide){
 		"PostgreSQL": func(t *testing.T) (string, killedSide) {
 			db := testkit.Postgres(t).NewDatabase(t)
-			exec := func(sql string) error { return db.PsqlCommand(t, "-c", sql).Run() }
+			exec := db.Try
 			idle := func() bool {
 				return db.Query(t, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"+
 					" AND backend_type = 'client backend'")[0][0] == "1"

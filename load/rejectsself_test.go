@@ -13,6 +13,7 @@ import (
 // TestRejectsSelfReference loads rows that refer to later rows of their table, far behind them and over several steps.
 // Only those that refer to none are rejected.
 func TestRejectsSelfReference(t *testing.T) {
+	t.Parallel()
 	const rows = 40_000 // of several blocks
 	var text strings.Builder
 	text.WriteString("id,boss,name\n")

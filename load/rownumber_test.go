@@ -14,6 +14,7 @@ import (
 // TestRowNumber has a file or the database refuse the row of a file with blank lines. Both count only rows, wherever
 // blocks and batches begin.
 func TestRowNumber(t *testing.T) {
+	t.Parallel()
 	const rows = 6000 // of 1 KiB
 	for _, bad := range []int{1, 100, 3000, rows} {
 		for _, refused := range []bool{false, true} {

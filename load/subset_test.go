@@ -220,6 +220,7 @@ func postgresSystem(t *testing.T, sql string) system {
 // TestSubsets loads and copies what rules mean of random tables that refer to each other. The sinks add the foreign
 // keys that are left when the rows are there, and check them; SQLite is asked whether they hold.
 func TestSubsets(t *testing.T) {
+	t.Parallel()
 	backticks := func(name string) string { return "`" + name + "`" }
 	quotes := func(name string) string { return `"` + name + `"` }
 	for name, d := range map[string]struct {

@@ -49,16 +49,18 @@ const sumRefreshedSQL = `SELECT (SELECT string_agg(concat_ws(',', id, boss, team
 // TestRefresh replaces the rows of tables that refer to each other, whether they come from files in parts or from
 // another database, over one connection and several.
 func TestRefresh(t *testing.T) {
+	t.Parallel()
 	from, _ := newPostgres(t, refreshedRows("10"))
 	want := from.Query(t, sumRefreshedSQL)[0]
 	src := func() source.Source { return openPostgres(t, from) }
 	backup := newBackupOf(t, src(), export.Plan{}, 2, refreshed...)
+	to, dst := newPostgres(t, "")
 	for _, existing := range []sink.Existing{sink.Truncate, sink.Swap} {
 		loaders := map[sink.Existing]int{sink.Truncate: 1, sink.Swap: 3}[existing]
 		plan := load.Plan{Loaders: loaders, ReadBack: true, Analyze: true}
 		plan.Filling.Existing = existing
 		for _, way := range []string{"Preview", "PreviewTables", "Directory", "CopyTables"} {
-			to, dst := newPostgres(t, refreshedRows("1"))
+			to.Exec(t, emptySchema+refreshedRows("1"))
 			old := to.Query(t, sumRefreshedSQL)[0]
 			plan.Progress = new(load.Progress)
 			planned, stats, err := fourWays(t, plan, dst, src, backup, refreshed...)[way]()
@@ -104,16 +106,18 @@ func TestRefresh(t *testing.T) {
 // TestRefreshFails has a row of one of these tables refused: all that refer to each other are as before, and the other
 // table is filled. Only the table of the row says why.
 func TestRefreshFails(t *testing.T) {
+	t.Parallel()
 	from, _ := newPostgres(t, refreshedRows("10"))
 	src := func() source.Source { return openPostgres(t, from) }
 	backup := newBackupOf(t, src(), export.Plan{}, 0, refreshed...)
+	to, dst := newPostgres(t, "")
 	for name, test := range map[string]struct{ sql, table string }{
 		"a row":          {"ALTER TABLE badge ADD CHECK (id < 12)", "badge"},
 		"a deferred key": {"ALTER TABLE team DROP COLUMN head, ADD COLUMN head int REFERENCES badge DEFERRABLE", ""},
 		"a trigger":      {"CREATE TRIGGER never AFTER INSERT ON team FOR EACH ROW EXECUTE FUNCTION raise()", "team"},
 	} {
 		for _, way := range []string{"Directory", "CopyTables"} {
-			to, dst := newPostgres(t, `CREATE FUNCTION raise() RETURNS trigger LANGUAGE plpgsql AS
+			to.Exec(t, emptySchema+`CREATE FUNCTION raise() RETURNS trigger LANGUAGE plpgsql AS
 				'BEGIN RAISE EXCEPTION ''not now''; END'; `+refreshedRows("1"))
 			to.Exec(t, test.sql)
 			before := to.Query(t, sumRefreshedSQL)[0]

@@ -15,9 +15,10 @@ func TestRefreshRefused(t *testing.T) {
 	from, _ := newPostgres(t, refreshedRows("10"))
 	src := openPostgres(t, from)
 	backup := newBackupOf(t, src, export.Plan{}, 0, refreshed...)
+	to, dst := newPostgres(t, "")
 	for _, existing := range []sink.Existing{sink.Truncate, sink.Swap} {
 		for _, way := range []string{"Directory", "CopyTables"} {
-			to, dst := newPostgres(t, refreshedRows("1")+"; ALTER TABLE team RENAME head TO leader")
+			to.Exec(t, emptySchema+refreshedRows("1")+"; ALTER TABLE team RENAME head TO leader")
 			plan := load.Plan{Filling: sink.Filling{Existing: existing}}
 			all, err := plan.Directory(t.Context(), dst, backup.Directory, nil)
 			if way == "CopyTables" {

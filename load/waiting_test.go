@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -125,7 +124,6 @@ func TestWaitingPostgres(t *testing.T) {
 // table.
 func TestWaitingMySQL(t *testing.T) {
 	load.ShortenPatience(t)
-	t.Setenv("HOME", os.DevNull) // where no option file is
 	from := testkit.MariaDB(t).NewDatabase(t)
 	from.Exec(t, "CREATE VIEW waits AS SELECT seq AS i, repeat('x', 1000) AS v, 'w' AS w FROM seq_1_to_1000000000")
 	from.Exec(t, "CREATE TABLE next AS SELECT seq AS i, 'v' AS v, 'w' AS w FROM seq_1_to_5000")

@@ -220,7 +220,7 @@ func SchemaSeeds(tb testing.TB, few int) []uint64 {
 		return []uint64{uint64(only)}
 	}
 	if testkit.Soak() {
-		few *= 20
+		few *= 40
 	}
 	var seeds []uint64
 	for i := range number("CULVERT_TEST_ROUNDS", few) {

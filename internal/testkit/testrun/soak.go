@@ -54,7 +54,10 @@ var soakSlices = []slice{
 		tests: "^(TestReaders|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
 			"TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestKindsDuckDB|TestPeers)$",
 	},
-	{name: "schemas", packages: []string{"./load"}, tests: "^Test(RandomSchemas|Circles$|CopyGenerated$)"},
+	{
+		name: "schemas", packages: []string{"./load"},
+		tests: "^Test(RandomSchemas|RandomTablesPostgres$|Circles$|CopyGenerated$|EqualAcross$|ThousandPartitions$)",
+	},
 	{
 		name: "memory", packages: []string{"./cmd/culvert"},
 		tests: "^Test(Export|Load)Memory$|^Test(Load)?MemoryOfLargeRows",
