@@ -7,9 +7,10 @@
 // A [Plan] writes CSV compressed with zstd by default. It must have recipients, or be Unencrypted. Standard tools read
 // the file: age -d | zstd -d prints the CSV.
 //
-// A [format.Format] decides what is written. CSV and JSON Lines have the text of values; Parquet and Arrow have columns
-// of the types in the tables of packages [culvert/format/parquet] and [culvert/format/arrow], which follow from the
-// logical types that package [culvert/source] lists for each database.
+// A [format.Format] decides what is written. CSV and JSON Lines have the text of values, and Parquet and Arrow columns
+// of types: numeric(10,2) of PostgreSQL, say, is a decimal(10,2) in the words of [culvert/source], 12.50 in CSV,
+// DECIMAL(10,2) in Parquet, and Decimal128(10,2) in Arrow. Package [culvert/format] has the table of all types. A value
+// that does not fit its type ends the export, or becomes what Plan.Lossy says.
 //
 // The output is complete only if the error is nil. Then it has all rows, and their number is the one that the database
 // has confirmed, if it does so (PostgreSQL). Readers detect an incomplete encrypted file. A [culvert/place.File]

@@ -12,10 +12,42 @@
 //	}
 //
 // Files of columns are in packages of their own, so that others do not compile them: [culvert/format/parquet] and
-// [culvert/format/arrow] have tables of the types that the logical types of package [culvert/source] become.
+// [culvert/format/arrow].
 //
 // Encoders hold no state between batches, so several goroutines may encode different batches of the same rows at once.
 // They do not allocate once the slice has grown to its size.
+//
+// # Types
+//
+// Package [culvert/source] says which types of each database have a logical type. In the formats, it is:
+//
+//	logical type   CSV, such as                 Parquet                    Arrow
+//	bool           t                            BOOLEAN                    Bool
+//	int16          7                            INTEGER(16, signed)        Int16
+//	int32, int64   7                            INT32, INT64               Int32, Int64
+//	float32, 64    1.5                          FLOAT, DOUBLE              Float32, Float64
+//	decimal(p,s)   12.50                        DECIMAL(p,s)               Decimal128(p,s)
+//	bytes          \x00ff                       BYTE_ARRAY                 Binary
+//	date           2026-01-02                   DATE                       Date32
+//	time           12:34:56.789                 TIME(micros), in no zone   Time64(us), in no zone
+//	timestamp      2026-01-02 12:34:56.789      TIMESTAMP(micros)          Timestamp(us)
+//	instant        2026-01-02 12:34:56.789+00   TIMESTAMP(micros), in UTC  Timestamp(us, UTC)
+//	uuid           16 bytes in five groups      UUID                       FixedSizeBinary(16), arrow.uuid
+//	json           "{""n"": 7}"                 JSON                       Utf8, arrow.json
+//	list(T)        "{1,NULL,2}"                 LIST of what T becomes     List of what T becomes
+//	all others     the text                     STRING                     Utf8
+//
+// The text of CSV, JSON Lines and the others is the one that the database prints; here, that of PostgreSQL. The others
+// are texts and enums; intervals; types of which nothing is known, and their lists; and decimals without bounds, or of
+// more than 38 digits, which few readers have.
+//
+// In files of columns, a column that is NOT NULL in the database is required. All others are optional, NULL stays NULL,
+// and so may be each value of a list. A value never becomes another one. One that does not fit the type of its column
+// ends the export with a [ValueError], which names the row and the column, unless [Lossy] says what to do: infinity,
+// years before 1 or after 9999, NaN in a decimal, a time of 24:00 or more, a text that is not UTF-8, a NULL in a column
+// that is NOT NULL, a value of SQLite of another type than its column's, and an array of several dimensions, or whose
+// elements are not numbered from 1, in a column of lists. Only how a value is printed is lost: 007 is the number 7, and
+// an instant is in UTC.
 //
 // # Loading the output
 //

@@ -9,28 +9,8 @@
 // none, since each buffer is compressed by itself, with zstd. Without that, a reader may map the file into memory and
 // use its columns in place. Encryption is age around the file, as of all formats.
 //
-// # Types
-//
-// The logical type of a column ([culvert/source.Type]) becomes a type of Arrow:
-//
-//	bool             Bool
-//	int16, 32, 64    Int16, Int32, Int64
-//	float32, 64      Float32, Float64
-//	decimal(p,s)     Decimal128(p,s), of up to 38 digits
-//	bytes            Binary
-//	date             Date32
-//	time             Time64(us), in no zone
-//	timestamp        Timestamp(us)
-//	instant          Timestamp(us, UTC)
-//	uuid             FixedSizeBinary(16), with the extension arrow.uuid
-//	json             Utf8, with the extension arrow.json
-//	list(T)          List of what T becomes, of which each may be NULL
-//	all others       Utf8: the text that the database prints
-//
-// Package [culvert/format/parquet] lists the others, which it writes as text too. A column is nullable unless it
-// is NOT NULL in the database. A value never becomes another one: a value that does not fit the type of its column ends
-// the export with a [culvert/format.ValueError], in the same cases as in Parquet. [culvert/format.Lossy]
-// has other ways.
+// Package [culvert/format] lists the types of columns, and which values do not fit them. A column is nullable unless it
+// is NOT NULL in the database.
 //
 // # How a file is made
 //

@@ -9,32 +9,14 @@
 //
 // # Types
 //
-// The logical type of a column ([culvert/source.Type]) becomes a type of Parquet:
+// Package [culvert/format] lists the types of columns, and which values do not fit them. They are stored as:
 //
-//	bool             BOOLEAN
-//	int16            INT32, INTEGER(16, signed)
-//	int32, int64     INT32, INT64
-//	float32, 64      FLOAT, DOUBLE
-//	decimal(p,s)     DECIMAL(p,s), as INT32 up to 9 digits, INT64 up to 18, FIXED_LEN_BYTE_ARRAY up to 38
-//	bytes            BYTE_ARRAY
-//	date             INT32, DATE
-//	time             INT64, TIME(micros), in no zone
-//	timestamp        INT64, TIMESTAMP(micros), isAdjustedToUTC = false
-//	instant          INT64, TIMESTAMP(micros), isAdjustedToUTC = true
-//	uuid             FIXED_LEN_BYTE_ARRAY(16), UUID
-//	json             BYTE_ARRAY, JSON
-//	list(T)          LIST of what T becomes, of which each may be NULL
-//	all others       BYTE_ARRAY, STRING: the text that the database prints
+//	INTEGER, INT32, DATE, DECIMAL of up to 9 digits   INT32
+//	INT64, TIME, TIMESTAMP, DECIMAL of up to 18       INT64
+//	UUID, DECIMAL of up to 38                         FIXED_LEN_BYTE_ARRAY
+//	STRING, JSON, and binary data                     BYTE_ARRAY
 //
-// The others are texts and enums; intervals; types of which nothing is known, and their lists; and decimals without
-// bounds, or of more than 38 digits, which few readers have. A column that is NOT NULL in the database is required. All
-// others are optional, and NULL stays NULL.
-//
-// A value never becomes another one. One that does not fit the type of its column ends the export with a
-// [culvert/format.ValueError], which names the row and the column: infinity, years before 1 or after 9999, NaN in a
-// decimal, a time of 24:00 or more, a text that is not UTF-8, a NULL in a column that is NOT NULL, a value of SQLite of
-// another type than its column's, and an array of several dimensions, or whose elements are not numbered from 1, in a
-// column of lists. Only how a value is printed is lost: 007 is the number 7, and an instant is in UTC.
+// A TIME is in no zone, and a TIMESTAMP of an instant is adjusted to UTC (isAdjustedToUTC).
 //
 // # How a file is made
 //
