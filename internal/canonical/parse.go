@@ -38,6 +38,25 @@ func daysSince1970(year, month, d int) int64 {
 	return int64(era*146097 + ofEra*365 + ofEra/4 - ofEra/100 + ofYear - 719468)
 }
 
+// DayOf returns the day with a number, which counts from 1970, in the proleptic Gregorian calendar: the inverse,
+// civil_from_days. The year before 1 is 0.
+func DayOf(number int64) (year, month, day int) {
+	const ofEra = 146097
+	number += 719468
+	era, n := number/ofEra, int(number%ofEra)
+	if n < 0 {
+		era, n = era-1, n+ofEra
+	}
+	year = (n - n/1460 + n/36524 - n/146096) / 365
+	n -= 365*year + year/4 - year/100
+	month = (5*n + 2) / 153
+	n -= (153*month + 2) / 5
+	if year += 400 * int(era); month < 10 {
+		return year, month + 3, n + 1
+	}
+	return year + 1, month - 9, n + 1
+}
+
 // pair returns the number of two digits, or -1.
 func pair(text []byte) int {
 	tens, ones := text[0]-'0', text[1]-'0'

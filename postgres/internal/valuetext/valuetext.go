@@ -7,8 +7,8 @@ import (
 	"encoding/hex"
 	"math"
 	"strconv"
-	"time"
 
+	"culvert/internal/canonical"
 	"culvert/source"
 )
 
@@ -57,9 +57,9 @@ func Of(oid uint32) Encoding {
 // transaction. It reports whether the value has the length of its type.
 type Printer func(dst, value []byte) (text []byte, ok bool)
 
-// epoch is the zero of times, in the proleptic Gregorian calendar and without leap seconds (timestamp.h and date.h in
-// the PostgreSQL sources). The highest and the lowest number are the infinities.
-var epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC).Unix()
+// epoch is the zero of times, as a day since 1970, in the proleptic Gregorian calendar and without leap seconds
+// (timestamp.h and date.h in the PostgreSQL sources). The highest and the lowest number are the infinities.
+const epoch = 10957 // 2000-01-01
 
 const (
 	infinity      = "infinity"
@@ -78,8 +78,7 @@ func appendDate(dst, value []byte) ([]byte, bool) {
 	case math.MinInt32:
 		return append(dst, minusInfinity...), true
 	}
-	const day = 24 * 60 * 60
-	dst, before := appendYMD(dst, time.Unix(epoch+int64(days)*day, 0).UTC())
+	dst, before := appendYMD(dst, int64(days))
 	return append(dst, before...), true
 }
 
@@ -100,19 +99,18 @@ func appendTime(dst, value []byte, zone string) ([]byte, bool) {
 	case math.MinInt64:
 		return append(dst, minusInfinity...), true
 	}
-	const second = 1e6
-	seconds, fraction := micros/second, micros%second
-	if fraction < 0 {
-		seconds, fraction = seconds-1, fraction+second
+	const second, day = 1e6, 24 * 60 * 60 * 1e6 // in microseconds
+	days, ofDay := micros/day, micros%day
+	if ofDay < 0 {
+		days, ofDay = days-1, ofDay+day
 	}
-	t := time.Unix(epoch+seconds, 0).UTC()
-	dst, before := appendYMD(dst, t)
-	hour, minute, sec := t.Clock()
-	dst = appendTwo(append(dst, ' '), hour)
-	dst = appendTwo(append(dst, ':'), minute)
-	dst = appendTwo(append(dst, ':'), sec)
+	dst, before := appendYMD(dst, days)
+	seconds, fraction := int(ofDay/second), int(ofDay%second)
+	dst = appendTwo(append(dst, ' '), seconds/3600)
+	dst = appendTwo(append(dst, ':'), seconds/60%60)
+	dst = appendTwo(append(dst, ':'), seconds%60)
 	if fraction != 0 {
-		dst = appendFraction(dst, int(fraction))
+		dst = appendFraction(dst, fraction)
 	}
 	dst = append(dst, zone...)
 	return append(dst, before...), true
@@ -128,10 +126,10 @@ func appendFraction(dst []byte, micros int) []byte {
 	return dst
 }
 
-// appendYMD prints year, month and day, the year with at least four digits. It returns the suffix of the whole text:
-// the year before 1 is 1 BC.
-func appendYMD(dst []byte, t time.Time) (ymd []byte, before string) {
-	year, month, day := t.Date()
+// appendYMD prints year, month and day of a day since the epoch, the year with at least four digits. It returns the
+// suffix of the whole text: the year before 1 is 1 BC.
+func appendYMD(dst []byte, days int64) (ymd []byte, before string) {
+	year, month, day := canonical.DayOf(epoch + days)
 	if year <= 0 {
 		year, before = 1-year, " BC"
 	}
@@ -140,7 +138,7 @@ func appendYMD(dst []byte, t time.Time) (ymd []byte, before string) {
 	} else {
 		dst = appendTwo(appendTwo(dst, year/100), year%100)
 	}
-	dst = appendTwo(append(dst, '-'), int(month))
+	dst = appendTwo(append(dst, '-'), month)
 	dst = appendTwo(append(dst, '-'), day)
 	return dst, before
 }
