@@ -183,11 +183,21 @@ func (c *Column) appendFloat(dst, text []byte) ([]byte, bool) {
 
 // appendDecimal appends a number without an exponent. It fails if the number has more digits than the column.
 func (c *Column) appendDecimal(dst, text []byte) ([]byte, bool) {
+	n, ok := c.shortDecimal(text)
+	if !ok {
+		if n, ok = c.longDecimal(text); !ok {
+			return dst, false
+		}
+	}
+	return c.appendWords(dst, n), true
+}
+
+// longDecimal reads a number of as many digits as a column may have.
+func (c *Column) longDecimal(text []byte) (n words, ok bool) {
 	negative := len(text) > 0 && text[0] == '-'
 	if negative {
 		text = text[1:]
 	}
-	var n words
 	last, power := uint64(0), uint64(1)        // of the digits that are not in n yet, and of ten
 	significant, fraction, any := 0, -1, false // fraction counts the digits after the point
 	for _, d := range text {
@@ -196,10 +206,10 @@ func (c *Column) appendDecimal(dst, text []byte) ([]byte, bool) {
 			fraction = 0
 			continue
 		case d < '0' || d > '9':
-			return dst, false
+			return n, false
 		case fraction >= c.Logical.Scale:
 			if d != '0' {
-				return dst, false // it would be rounded
+				return n, false // it would be rounded
 			}
 			any = true
 			continue
@@ -211,7 +221,7 @@ func (c *Column) appendDecimal(dst, text []byte) ([]byte, bool) {
 			significant++
 		}
 		if significant > c.Logical.Precision {
-			return dst, false
+			return n, false
 		}
 		if power == mostPower {
 			n.add(last, power)
@@ -230,13 +240,60 @@ func (c *Column) appendDecimal(dst, text []byte) ([]byte, bool) {
 		last, power = 10*last, 10*power
 	}
 	if !any || significant > c.Logical.Precision {
-		return dst, false
+		return n, false
 	}
 	if n.add(last, power); negative {
 		n.negate()
 	}
-	return c.appendWords(dst, n), true
+	return n, true
 }
+
+// shortDecimal is longDecimal for a number of so few digits as most have, in less time.
+func (c *Column) shortDecimal(text []byte) (n words, ok bool) {
+	negative := len(text) > 0 && text[0] == '-'
+	if negative {
+		text = text[1:]
+	}
+	if len(text) >= len(powers) {
+		return n, false
+	}
+	digits, point := len(text), -1
+	for i, char := range text {
+		switch d := char - '0'; {
+		case d <= 9:
+			n[0] = 10*n[0] + uint64(d)
+		case char == '.' && point < 0:
+			point = i
+		default:
+			return n, false
+		}
+	}
+	missing := c.Logical.Scale // digits of the fraction
+	if point >= 0 {
+		missing -= digits - 1 - point
+		digits--
+	}
+	if digits == 0 || missing < 0 || digits+missing >= len(powers) {
+		return n, false
+	}
+	n[0] *= powers[missing]
+	if c.Logical.Precision < len(powers) && n[0] >= powers[c.Logical.Precision] {
+		return n, false
+	}
+	if negative {
+		n.negate()
+	}
+	return n, true
+}
+
+// powers are those of ten, up to mostPower.
+var powers = func() (all [19]uint64) {
+	power := uint64(1)
+	for i := range all {
+		all[i], power = power, 10*power
+	}
+	return all
+}()
 
 // mostPower is that of as many digits as fit 64 bits with one more.
 const mostPower = 1e18

@@ -1,0 +1,38 @@
+package typed
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"culvert/source"
+)
+
+// TestDecimals reads numbers of few digits in both ways.
+func TestDecimals(t *testing.T) {
+	const rounds, most = 200_000, 24
+	short := 0
+	for range rounds {
+		text := make([]byte, rand.IntN(most))
+		for i := range text {
+			text[i] = "00123456789"[rand.IntN(11)]
+		}
+		for _, c := range []byte("-..x")[rand.IntN(4):] {
+			if len(text) > 0 && rand.IntN(3) > 0 {
+				text[rand.IntN(len(text))] = c
+			}
+		}
+		c := Column{Logical: source.Type{Class: source.DecimalClass, Precision: 1 + rand.IntN(MaxDigits)}}
+		c.Logical.Scale = rand.IntN(c.Logical.Precision + 1)
+		want, fits := c.longDecimal(text)
+		got, ok := c.shortDecimal(text)
+		if ok {
+			short++
+		}
+		if ok && (!fits || got != want) {
+			t.Fatalf("%q as %v is %v, want %v (%v)", text, c.Logical, got, want, fits)
+		}
+	}
+	if short < rounds/100 {
+		t.Errorf("only %d of %d were short", short, rounds)
+	}
+}
