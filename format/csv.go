@@ -161,31 +161,34 @@ func (e *csvRows) appendValue(dst, value []byte) []byte {
 }
 
 // appendDoubles appends a value with its quotes doubled. Quotes are frequent in JSON, so it works on words: it stores a
-// word as it is, and then, after each quote, the rest of the word again.
+// word, up to its first quote and one more, and goes on with the word that follows. A word at the end has fewer bytes.
 func appendDoubles(dst, value []byte) []byte {
-	const room = 3 * 8 // for a word of quotes, and the store after it
-	for len(value) >= 8 && cap(dst)-len(dst) >= room {
-		w := word(value)
-		value = value[8:]
-		at, left := len(dst), 8
-		out := dst[:at+room]
+	last := len(value) - 8
+	if room := 2*len(value) + 8; last < 0 || cap(dst)-len(dst) < room {
+		for _, c := range value {
+			if c == '"' {
+				dst = append(dst, '"')
+			}
+			dst = append(dst, c)
+		}
+		return dst
+	}
+	out, at := dst[:cap(dst)], len(dst)
+	for from := 0; from < len(value); {
+		w, n := word(value[min(from, last):]), 8
+		if from > last {
+			w, n = w>>(8*(from-last)), len(value)-from
+		}
 		binary.LittleEndian.PutUint64(out[at:], w)
-		for quotes := everyByte(w, '"'); quotes != 0; {
-			n := bits.TrailingZeros64(quotes)/8 + 1
-			at, left = at+n+1, left-n
-			out[at-1] = '"'
-			w, quotes = w>>(8*n), quotes>>(8*n)
-			binary.LittleEndian.PutUint64(out[at:], w)
+		quotes := hasByte(w, '"')
+		if quotes != 0 {
+			n = bits.TrailingZeros64(quotes)/8 + 1
+			out[at+n] = '"'
+			at++
 		}
-		dst = out[:at+left]
+		at, from = at+n, from+n
 	}
-	for _, c := range value {
-		if c == '"' {
-			dst = append(dst, '"')
-		}
-		dst = append(dst, c)
-	}
-	return dst
+	return out[:at]
 }
 
 // csvPlain reports whether a value needs no quotes around it.
