@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -226,7 +227,8 @@ func (e *request) fileOnce(ctx context.Context, a *command.App, w *command.Work,
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
+	end := sync.OnceValue(src.Close)
+	defer func() { err = errors.Join(err, end()) }()
 	r.MomentReport = database.MomentOf(src)
 	if table != "" {
 		if err := e.mask(ctx, a, src, e.names); err != nil {
@@ -265,6 +267,7 @@ func (e *request) fileOnce(ctx context.Context, a *command.App, w *command.Work,
 	if err := o.masks.End(nil); err != nil {
 		return err
 	}
+	go func() { _ = end() }() // sessions end while the file is synced; the deferred call has the error
 	return out.Commit()
 }
 
