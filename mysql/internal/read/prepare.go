@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"culvert/internal/sqlsource"
 	"culvert/mysql/internal/catalog"
@@ -39,6 +43,9 @@ type making struct {
 // atOnce bounds the names in a statement.
 const atOnce = 1000
 
+// fewestBeside is the least number of tables for which other connections are asked too.
+const fewestBeside = 16
+
 // Prepare asks for all that [DB.Table] and [DB.Define] need of these tables, with a few statements for all tables and
 // one for each. For a question about one table, information_schema costs more than its rows. Names of unknown tables
 // and of views are left out, and so are tables that the user may not read: these fail when they are asked for.
@@ -46,8 +53,10 @@ func (db *DB) Prepare(ctx context.Context, names []string) error {
 	if err := db.begin(ctx); err != nil {
 		return err
 	}
+	beside, _ := db.group.take(math.MaxInt)
+	defer func() { db.group.put(beside...) }()
 	for some := range slices.Chunk(names, atOnce) {
-		if err := db.session.learn(ctx, some); err != nil {
+		if err := db.session.learn(ctx, some, beside); err != nil {
 			return db.session.Explain(ctx, "looking up the tables", err)
 		}
 	}
@@ -57,8 +66,9 @@ func (db *DB) Prepare(ctx context.Context, names []string) error {
 // known returns the facts of a table, or nil.
 func (s *session) known(t catalog.Table) *facts { return s.facts[s.key(t.Database, t.Name)] }
 
-// learn asks for the facts of tables. The first question is for their names alone, for which the server opens no table.
-func (s *session) learn(ctx context.Context, names []string) error {
+// learn asks for the facts of tables, some of them over connections that have begun with this one. The first question
+// is for their names alone, for which the server opens no table.
+func (s *session) learn(ctx context.Context, names []string, beside []*session) error {
 	there, err := s.there(ctx, names)
 	if err != nil {
 		return err
@@ -94,6 +104,7 @@ func (s *session) learn(ctx context.Context, names []string) error {
 			}
 		}
 	}
+	s.learnBeside(ctx, found, beside)
 	if err := s.learnCreate(ctx, found); err != nil {
 		return err
 	}
@@ -260,10 +271,40 @@ func (s *session) learnTriggers(ctx context.Context, database string, _ []string
 	return err
 }
 
-// learnCreate adds the statements that make the tables. If the server refuses one, the table has no making.
+// learnBeside adds statements that make tables, which several connections ask for at the same time, this one too. What
+// one of them does not get, such as since others wait to change the table, is left to learnCreate.
+func (s *session) learnBeside(ctx context.Context, found map[string]*facts, beside []*session) {
+	if len(found) < fewestBeside {
+		return
+	}
+	all := slices.Collect(maps.Values(found))
+	var next atomic.Int64
+	var asking sync.WaitGroup
+	for _, one := range append([]*session{s}, beside...) {
+		one.sqlMode = s.sqlMode
+		asking.Go(func() {
+			err := one.inPlainMode(ctx, func() (err error) {
+				for i := int(next.Add(1)) - 1; i < len(all) && err == nil; i = int(next.Add(1)) - 1 {
+					all[i].make.create, err = one.showCreate(ctx, all[i].Table)
+				}
+				return err
+			})
+			if one != s && wire.IgnoreRefusal(err) != nil {
+				one.Close() // it may be in another mode
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// learnCreate adds the statements that make the tables and are not known. If the server refuses one, the table has no
+// making.
 func (s *session) learnCreate(ctx context.Context, found map[string]*facts) error {
 	return s.inPlainMode(ctx, func() error {
 		for _, f := range found {
+			if f.make.create != "" {
+				continue
+			}
 			var err error
 			f.make.create, err = s.showCreate(ctx, f.Table)
 			if err = wire.IgnoreRefusal(err); err != nil {
