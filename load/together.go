@@ -20,12 +20,12 @@ func (p *Plan) links(dst sink.Sink) bool {
 }
 
 // linksCircles reports whether tables that refer to each other in a circle, or to themselves, are filled in one
-// transaction: if they exist and must be empty. No order of them suits their keys. Rows that are rejected are found by
-// the server, one by one.
+// transaction: if they exist and keep the rows that they have, if any. No order of them suits their keys. Rows that are
+// rejected are found by the server, one by one.
 func (p *Plan) linksCircles(dst sink.Sink) bool {
 	_, groups := dst.(sink.Grouper)
 	f := p.Filling
-	return groups && f.Existing == sink.Refuse && f.Conflict == sink.Fail && !p.Create && !p.fresh && p.Rejects == nil
+	return groups && f.Existing <= sink.Append && f.Conflict == sink.Fail && !p.Create && !p.fresh && p.Rejects == nil
 }
 
 // link finds the tables that are filled together, and says so in their plans and jobs. They fail together too. If rows
