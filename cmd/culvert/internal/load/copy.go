@@ -45,11 +45,12 @@ func NewCopy(a *command.App) *cobra.Command {
 		if err := o.reject.check(cmd); err != nil {
 			return err
 		}
+		again := typed(a, cmd, args)
 		args, err := o.applyJob(cmd, args)
 		if err != nil {
 			return err
 		}
-		c := &copying{work: work{a: a, r: &Report{}}, o: o}
+		c := &copying{work: work{a: a, r: &Report{}, again: again}, o: o}
 		if o.dryRun {
 			r := &PlanReport{json: o.JSON}
 			err := o.Check()
@@ -343,7 +344,7 @@ func (c *copying) copy(ctx context.Context, tables []load.Names) error {
 	if c.schema != nil {
 		c.reportDatabase(c.o.Jobs, all, len(tables), err)
 		c.reportSchema(newSchemaReport(c.schema), all, err)
-		err = withRestoreHints(err, len(all) > 0)
+		err = c.withRestoreHints(err, len(all) > 0)
 	} else {
 		reportTables(c.a, c.w, c.r, c.o.Jobs, all, len(tables), err)
 	}

@@ -58,7 +58,7 @@ func (f *filling) whole(ctx context.Context, db sink.Sink, at *argument.Location
 	f.reportDatabase(f.o.Jobs, all, tablesOf(from.Manifest, !s.Tables), err)
 	f.leaveOut(s.Lacks, f.o.JSON)
 	f.reportSchema(&SchemaReport{By: s.By, Before: s.Before, After: s.After}, all, err)
-	return withRestoreHints(err, len(all) > 0)
+	return f.withRestoreHints(err, len(all) > 0)
 }
 
 // reportDatabase reports what has become of the tables of a database. There are none if only the schema was to be made,
@@ -80,7 +80,7 @@ func (r *work) reportSchema(report *SchemaReport, all []load.Stats, err error) {
 	if report.Pending > 0 && !r.w.Flags.JSON {
 		r.a.Console.Warn(fmt.Sprintf("not run yet, since tables have failed: %s after the rows, for keys, indexes, "+
 			"views, triggers and the like", ui.Several(int64(report.Pending), "statement")))
-		r.a.Console.Hint("run the same command again when the cause is gone; it loads the tables that failed")
+		r.a.Console.Hint("when the cause is gone, to load the tables that failed: " + r.again)
 	}
 	if err == nil && report.Before+report.After > 0 {
 		r.w.Summary += fmt.Sprintf("schema of %s, ", ui.Several(int64(report.Before+report.After), "statement"))
@@ -101,8 +101,8 @@ func (r *work) reportSchema(report *SchemaReport, all []load.Stats, err error) {
 const restoring = "culvert_restore"
 
 // withRestoreHints adds what to try when a database was not made to its end. Some says that tables were tried.
-func withRestoreHints(err error, some bool) error {
-	const again = "what was done is recorded in the database: run the same command again to do what is missing"
+func (r *work) withRestoreHints(err error, some bool) error {
+	again := "what was done is recorded in the database; to do what is missing: " + r.again
 	failed, isFailed := errors.AsType[*sink.StatementsError](err)
 	var hints []string
 	switch {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"culvert/cmd/culvert/internal/command"
@@ -60,6 +61,15 @@ func excludedOf(m *manifest.Manifest, done map[string]bool) (flags []string) {
 		}
 	}
 	return flags
+}
+
+// typed returns a command as the user has typed it, with the flags first.
+func typed(a *command.App, cmd *cobra.Command, args []string) string {
+	words := append([]string{cmd.CommandPath()}, flagsGiven(cmd.Flags())...)
+	for _, argument := range args {
+		words = append(words, command.ForShell(argument))
+	}
+	return a.Secrets.Redact(strings.Join(words, " "))
 }
 
 // flagsGiven returns the flags that the user has given, as they have to be typed, in alphabetical order.

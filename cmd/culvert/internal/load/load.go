@@ -56,11 +56,12 @@ func New(a *command.App) *cobra.Command {
 		if err := o.reject.check(cmd); err != nil {
 			return err
 		}
+		again := typed(a, cmd, args)
 		args, err := o.applyJob(cmd, a, args)
 		if err != nil {
 			return err
 		}
-		l := &loading{work: work{a: a, r: &Report{}}, o: o}
+		l := &loading{work: work{a: a, r: &Report{}, again: again}, o: o}
 		if o.dryRun {
 			r := &PlanReport{json: o.JSON}
 			err := o.Check()
@@ -134,6 +135,7 @@ type work struct {
 	plan *load.Plan
 	db   database.Database // that is filled
 
+	again   string    // the command
 	omitted *[]string // of the report
 }
 
