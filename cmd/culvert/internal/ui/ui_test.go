@@ -81,8 +81,8 @@ func TestNearest(t *testing.T) {
 	known := []string{"orders", "customers", "order_items", "Ünïcode"}
 	for name, want := range map[string]string{
 		"order": "orders", "ORDERS": "orders", "custmers": "customers", "ünicode": "Ünïcode", "xyz": "", "": "",
-		"orderss": "orders", "urders": "orders", "custoemrs": "customers", "orderitem": "order_items", "dorers": "orders",
-		"redors": "",
+		"orderss": "orders", "urders": "orders", "custoemrs": "customers", "orderitem": "order_items",
+		"dorers": "orders", "redors": "",
 	} {
 		if got := ui.Nearest(name, known); got != want {
 			t.Errorf("Nearest(%q) is %q, want %q", name, got, want)
