@@ -74,6 +74,9 @@ var valueTests = map[string][]string{
 // them under the race detector, another each day, and each is a slice of the long forms.
 const raceTurns = 6
 
+// turnOf returns the turn of a day, from 0 on. It is never that of the slice of the long forms on the same day.
+func turnOf(day int) int { return (day + 1) % raceTurns }
+
 // turnUnderRace returns the packages of a turn, from 0 on: every sixth of them, since the first take longest.
 func turnUnderRace(turn int) (packages []string, err error) {
 	concurrent, err := concurrentPackages(".")

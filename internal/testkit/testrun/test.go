@@ -47,7 +47,7 @@ func test(ctx context.Context, r *report, packages []string) error {
 	if all {
 		plain = append(slices.Clone(longest), "./...")
 		var err error
-		if race, err = turnUnderRace(today() % raceTurns); err != nil {
+		if race, err = turnUnderRace(turnOf(today())); err != nil {
 			return err
 		}
 	}

@@ -128,6 +128,15 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
+// TestTurns: no day has the same packages under the race detector twice.
+func TestTurns(t *testing.T) {
+	for day := range raceTurns * len(soakSlices) {
+		if s := soakSlices[day%len(soakSlices)]; s.turn == turnOf(day)+1 {
+			t.Fatalf("on day %d, the tests and the long forms have %s", day, s.name)
+		}
+	}
+}
+
 func TestConcurrentPackages(t *testing.T) {
 	packages, err := concurrentPackages("../../..")
 	if err != nil {
