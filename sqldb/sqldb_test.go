@@ -62,7 +62,15 @@ func TestSQLite(t *testing.T) {
 func TestPostgres(t *testing.T) {
 	db := testkit.Postgres(t).NewDatabase(t)
 	sourcetest.Run(t, sourcetest.Fixture{
-		Open:         func(t *testing.T) source.Source { return sqldb.New(openDB(t, "pgx", db.ConnString())) },
+		Open: func(t *testing.T) source.Source {
+			// The driver leaves a canceled query to a goroutine, until the server has ended it.
+			const running = `SELECT count(*) FROM pg_stat_activity
+				WHERE datname = current_database() AND state = 'active' AND pid <> pg_backend_pid()`
+			t.Cleanup(func() {
+				testkit.WaitFor(t, "queries to end", func() bool { return db.Query(t, running)[0][0] == "0" })
+			})
+			return sqldb.New(openDB(t, "pgx", db.ConnString()))
+		},
 		Exec:         func(t *testing.T, query string) { db.Exec(t, query) },
 		FailingQuery: "SELECT 1 / (100000 - i) FROM generate_series(1, 200000) i",
 		EndlessQuery: "SELECT pg_sleep(3600)",
