@@ -67,6 +67,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"format/arrow/arrowread", "source", "it fills the batches of a source"},
 	{"format/internal/typed", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
 	{"format/internal/typed", "source", "it is about the columns of a source"},
+	{"format/internal/untyped", "internal/canonical", "it prints days as the canonical form has them"},
 	{"format/internal/untyped", "source", "it is about the columns of a source"},
 	{"format/parquet", "internal/canonical", "it parses a text that is not as usual in its canonical form"},
 	{"format/parquet", "source", "it writes the batches of a source"},

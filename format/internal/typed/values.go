@@ -286,7 +286,7 @@ func (c *Column) shortDecimal(text []byte) (n words, ok bool) {
 	return n, true
 }
 
-// powers are those of ten, up to mostPower.
+// powers has 10 to the power n at n. The last one is mostPower.
 var powers = func() (all [19]uint64) {
 	power := uint64(1)
 	for i := range all {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strconv"
 
+	"culvert/internal/canonical"
 	"culvert/source"
 )
 
@@ -13,30 +14,19 @@ const (
 	lastDay  = 2932896
 )
 
-// appendDay appends a day by its number since 1970, as Howard Hinnant's civil_from_days finds it (chrono-Compatible
-// Low-Level Date Algorithms): in years that begin in March, so that the leap day is the last.
+// appendDay appends a day by its number since 1970.
 func appendDay(dst []byte, days int64) []byte {
-	const ofEra = 146097 // 400 years
-	days += 719468       // since 0000-03-01
-	era, day := days/ofEra, days%ofEra
-	year := (day - day/1460 + day/36524 - day/146096) / 365
-	day -= 365*year + year/4 - year/100
-	month := (5*day + 2) / 153
-	day -= (153*month + 2) / 5
-	if year += 400 * era; month < 10 {
-		month += 3
-	} else {
-		month -= 9
-		year++
-	}
+	year, month, day := canonical.DayOf(days)
 	dst = appendPair(dst, year/100)
 	dst = append(appendPair(dst, year%100), '-')
 	dst = append(appendPair(dst, month), '-')
-	return appendPair(dst, day+1)
+	return appendPair(dst, day)
 }
 
 // appendPair appends two digits.
-func appendPair(dst []byte, v int64) []byte { return append(dst, byte('0'+v/10), byte('0'+v%10)) }
+func appendPair[T int | int64](dst []byte, v T) []byte {
+	return append(dst, byte('0'+v/10), byte('0'+v%10))
+}
 
 // appendClock appends a time of day, without zeros at the end of its fraction.
 func appendClock(dst []byte, v int64, unit Unit) []byte {
