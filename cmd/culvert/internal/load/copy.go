@@ -45,7 +45,7 @@ func NewCopy(a *command.App) *cobra.Command {
 		if err := o.reject.check(cmd); err != nil {
 			return err
 		}
-		again := typed(a, cmd, args)
+		again := typed(cmd, args)
 		args, err := o.applyJob(cmd, args)
 		if err != nil {
 			return err

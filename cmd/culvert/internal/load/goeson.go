@@ -64,12 +64,12 @@ func excludedOf(m *manifest.Manifest, done map[string]bool) (flags []string) {
 }
 
 // typed returns a command as the user has typed it, with the flags first.
-func typed(a *command.App, cmd *cobra.Command, args []string) string {
+func typed(cmd *cobra.Command, args []string) string {
 	words := append([]string{cmd.CommandPath()}, flagsGiven(cmd.Flags())...)
 	for _, argument := range args {
 		words = append(words, command.ForShell(argument))
 	}
-	return a.Secrets.Redact(strings.Join(words, " "))
+	return strings.Join(words, " ")
 }
 
 // flagsGiven returns the flags that the user has given, as they have to be typed, in alphabetical order.

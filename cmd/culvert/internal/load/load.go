@@ -56,7 +56,7 @@ func New(a *command.App) *cobra.Command {
 		if err := o.reject.check(cmd); err != nil {
 			return err
 		}
-		again := typed(a, cmd, args)
+		again := typed(cmd, args)
 		args, err := o.applyJob(cmd, a, args)
 		if err != nil {
 			return err
