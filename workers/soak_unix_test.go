@@ -15,8 +15,8 @@ import (
 	"culvert/internal/testkit/natsserver"
 )
 
-// TestSoak lets random things happen to all processes of an export. It runs four schedules that have each
-// of these things, and 200 in its long form, or CULVERT_TEST_SCHEDULES; CULVERT_TEST_SEED=7 repeats one.
+// TestSoak lets random things happen to all processes of an export. It runs four schedules, in which each
+// of these things happens, and 200 in its long form, or CULVERT_TEST_SCHEDULES; CULVERT_TEST_SEED=7 repeats one.
 func TestSoak(t *testing.T) {
 	t.Parallel()
 	if seed := number(t, "CULVERT_TEST_SEED"); seed >= 0 {

@@ -213,7 +213,7 @@ type escapes int
 
 const (
 	noEscapes   escapes = iota // as a key, which is compared
-	sameEscapes                // those that jsonb prints
+	sameEscapes                // only those that jsonb prints
 	allEscapes                 // and others, which change
 )
 

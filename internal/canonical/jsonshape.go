@@ -25,7 +25,7 @@ type shape struct {
 
 	made  []byte // what is before each scalar that is left, and after the last one
 	slots []slot
-	same  bool // the canonical text is the same but for its scalars
+	same  bool // read and made have the same text
 }
 
 // slot is the place of a scalar in the canonical text.
@@ -34,7 +34,7 @@ type slot struct {
 	scalar int
 }
 
-// shapes are those that were learned, the latest that was met first.
+// shapes are what was learned. The one that was met last comes first.
 type shapes struct {
 	known  []*shape
 	spare  *shape

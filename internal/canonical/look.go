@@ -136,12 +136,12 @@ var (
 // begins reports whether a text of at least eight bytes begins with the form.
 func (f *form) begins(text []byte) bool { return f.fits(binary.LittleEndian.Uint64(text), 0) }
 
-// ends reports whether the last n bytes of a text of at least eight are those of the form.
+// ends reports whether a text of at least eight bytes ends with the last n bytes of the form.
 func (f *form) ends(text []byte, n int) bool {
 	return f.fits(binary.LittleEndian.Uint64(text[len(text)-word:]), word-n)
 }
 
-// fits reports whether eight bytes are those of the form, but for the first ones.
+// fits compares eight bytes with the form. The first ones may be any.
 func (f *form) fits(w uint64, first int) bool {
 	differing := (w ^ f.bytes) >> (word * first) << (word * first)
 	return (differing|(differing+f.most))&highs == 0

@@ -9,7 +9,7 @@ import (
 	"culvert/internal/canonical"
 )
 
-// TestDayOf compares days with those of package time, and with their numbers.
+// TestDayOf compares days with those of package time, and has ParseDay find their numbers again.
 func TestDayOf(t *testing.T) {
 	check := func(number int64) {
 		year, month, day := canonical.DayOf(number)

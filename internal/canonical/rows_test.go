@@ -115,7 +115,7 @@ type unending struct{ *canonical.Adder }
 
 func (unending) WantsEnds() bool { return false }
 
-// TestAdderPlain compares the sums of rows with those that are made of each value alone.
+// TestAdderPlain compares sums of rows with sums of the canonical texts of single values.
 func TestAdderPlain(t *testing.T) {
 	var kept canonical.Adder // with the shapes of other columns
 	for seed := range uint64(400) {
@@ -207,8 +207,8 @@ func TestAllocationsOfShapes(t *testing.T) {
 	testkit.Allocs(t, 0, func() { sum.Line(line) })
 }
 
-// FuzzRows compares rows of two columns of JSON with those that are made of each value alone. The second row has the
-// scalars of the first in another document.
+// FuzzRows does what TestAdderPlain does, for rows of two columns of JSON. The second row has the scalars of the first
+// one in another document.
 func FuzzRows(f *testing.F) {
 	for i, document := range documents {
 		f.Add([]byte(document), []byte("1"), []byte(`"x"`), uint8(i))
@@ -250,7 +250,7 @@ func (k *keeper) Row(line []byte, ends []int) {
 	k.lines, k.ends = append(k.lines, bytes.Clone(line)), append(k.ends, slices.Clone(ends))
 }
 
-// BenchmarkRows has rows that differ, as those of a table do, next to the sum of their text alone.
+// BenchmarkRows adds different rows, with both sums and with that of the text alone.
 func BenchmarkRows(b *testing.B) {
 	columns := []source.Column{
 		{Name: "id", Type: "bigint", Logical: typeOf(b, "int64")},

@@ -11,8 +11,8 @@ import (
 	"culvert/internal/lazyregexp"
 )
 
-// sessions are those of the superuser in which the tests of a process run statements on the shared server, one for each
-// database. To begin a session takes ten times as long as most statements do.
+// sessions keeps a session of the superuser for each database of the shared server. Tests run their statements in it,
+// since to begin a session takes ten times as long as most statements do.
 type sessions struct {
 	mu   sync.Mutex
 	idle map[string]*pgconn.PgConn // by database
