@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// readers is where ./dev soak puts DuckDB, Polars and pyarrow. It is known before tests change HOME.
+// readers is where ./dev soak puts what reads and writes columns. It is known before tests change HOME.
 var readers = filepath.Join(cmp.Or(os.Getenv("XDG_CACHE_HOME"), filepath.Join(os.Getenv("HOME"), ".cache")),
 	"culvert", "readers")
 

@@ -62,15 +62,17 @@ func Files(tb testing.TB, pattern string) map[string][]byte {
 	return all
 }
 
-// ForeignFiles returns the files in testdata that match a pattern. In the long form, they are those that
-// testdata/write.py makes today, with the named programs.
-func ForeignFiles(t *testing.T, pattern, programs string) map[string][]byte {
+// ForeignFiles returns the files in testdata that match a pattern. In the long form, they are those that the named
+// scripts in testdata make today.
+func ForeignFiles(t *testing.T, pattern string, scripts ...string) map[string][]byte {
 	t.Helper()
 	dir := "testdata"
 	if testkit.Soak() {
 		dir = t.TempDir()
-		if out, err := testkit.Python(t, "testdata/write.py", dir).CombinedOutput(); err != nil {
-			testkit.Missing(t, programs, "./dev soak readers does it: "+string(out))
+		for _, script := range scripts {
+			if out, err := testkit.Python(t, filepath.Join("testdata", script), dir).CombinedOutput(); err != nil {
+				testkit.Missing(t, "what "+script+" imports", "./dev soak readers installs it: "+string(out))
+			}
 		}
 	}
 	return Files(t, filepath.Join(dir, pattern))
