@@ -3,6 +3,7 @@ package parquet
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"culvert/format/internal/typed/typedtest"
@@ -36,5 +37,20 @@ func TestReaders(t *testing.T) {
 		}
 		batches := randomBatches(rand.New(rand.NewPCG(seed, 2)), columns)
 		lookups.Expect(t, ".parquet", write(t, f, columns, batches...), types, columns, batches)
+	}
+}
+
+// TestReadersSpark has Spark read a random file of all types, and compares each cell. It needs a schema for UUIDs.
+func TestReadersSpark(t *testing.T) {
+	if !testkit.Soak() {
+		return
+	}
+	spark := typedtest.NewReaders(t, "testdata/spark.py")
+	isUUID := func(name string) bool { return strings.Contains(name, "uuid") }
+	for _, types := range [][]string{slices.DeleteFunc(slices.Clone(allTypes), isUUID), {"uuid", "list(uuid)"}} {
+		columns := columnsOf(t, types...)
+		batches := randomBatches(rand.New(rand.NewPCG(1, 3)), columns)
+		file := write(t, Format{limits: limits{groupText: 1 << 14}}, columns, batches...)
+		spark.Expect(t, ".parquet", file, types, columns, batches)
 	}
 }

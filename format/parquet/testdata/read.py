@@ -52,31 +52,41 @@ def same(value, text, kind):
     return value == text
 
 
-file, lines, kinds = sys.argv[1], sys.argv[2], sys.argv[3].split(" ")
-with open(lines, encoding="utf-8") as f:
-    wanted = [json.loads(line) for line in f]
-duckdb.sql("SET TimeZone = 'UTC'")
-if file.endswith(".parquet"):
-    readers = {
-        "pyarrow": lambda: pyarrow.parquet.read_table(file),
-        "duckdb": lambda: duckdb.sql(f"SELECT * FROM '{file}'").to_arrow_table(),
-        "polars": lambda: polars.read_parquet(file).to_arrow(),
-    }
-else:
-    is_stream = file.endswith(".arrows")
-    columns = (pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file)(pyarrow.OSFile(file)).read_all()
-    columns.validate(full=True)
-    readers = {
-        "pyarrow": lambda: columns,
-        "duckdb": lambda: duckdb.sql("SELECT * FROM columns").to_arrow_table(),
-        "polars": lambda: (polars.read_ipc_stream if is_stream else polars.read_ipc)(file).to_arrow(),
-    }
-for name, read in readers.items():
-    table = read()
-    if (table.num_rows, table.num_columns) != (len(wanted), len(kinds)):
-        sys.exit(f"{name}: {table.num_rows} rows of {table.num_columns} columns")
-    for i, column in enumerate(table.columns):
-        for row, value in enumerate(column.to_pylist()):
-            if not same(value, wanted[row][i], kinds[i]):
-                sys.exit(f"{name}: column {i} ({kinds[i]}), row {row}: {value!r}, want {wanted[row][i]!r}")
-    print(name, "has read", table.num_rows, "rows")
+def compare(readers, lines, kinds):
+    """Compares the table that each reader returns with the lines of JSON."""
+    with open(lines, encoding="utf-8") as f:
+        wanted = [json.loads(line) for line in f]
+    for name, read in readers.items():
+        table = read()
+        if (table.num_rows, table.num_columns) != (len(wanted), len(kinds)):
+            sys.exit(f"{name}: {table.num_rows} rows of {table.num_columns} columns")
+        for i, column in enumerate(table.columns):
+            for row, value in enumerate(column.to_pylist()):
+                if not same(value, wanted[row][i], kinds[i]):
+                    sys.exit(f"{name}: column {i} ({kinds[i]}), row {row}: {value!r}, want {wanted[row][i]!r}")
+        print(name, "has read", table.num_rows, "rows")
+
+
+def main(file, lines, kinds):
+    """Has each program read the file."""
+    duckdb.sql("SET TimeZone = 'UTC'")
+    if file.endswith(".parquet"):
+        readers = {
+            "pyarrow": lambda: pyarrow.parquet.read_table(file),
+            "duckdb": lambda: duckdb.sql(f"SELECT * FROM '{file}'").to_arrow_table(),
+            "polars": lambda: polars.read_parquet(file).to_arrow(),
+        }
+    else:
+        is_stream = file.endswith(".arrows")
+        columns = (pyarrow.ipc.open_stream if is_stream else pyarrow.ipc.open_file)(pyarrow.OSFile(file)).read_all()
+        columns.validate(full=True)
+        readers = {
+            "pyarrow": lambda: columns,
+            "duckdb": lambda: duckdb.sql("SELECT * FROM columns").to_arrow_table(),
+            "polars": lambda: (polars.read_ipc_stream if is_stream else polars.read_ipc)(file).to_arrow(),
+        }
+    compare(readers, lines, kinds.split(" "))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

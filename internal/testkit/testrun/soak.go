@@ -51,7 +51,7 @@ var soakSlices = []slice{
 			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet",
 			"./format/parquet/parquetread", "./format/sniff", "./load",
 		},
-		tests: "^(TestReaders|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
+		tests: "^(TestReaders|TestReadersSpark|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
 			"TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestKindsDuckDB|TestPeers)$",
 	},
 	{
