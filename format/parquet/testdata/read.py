@@ -82,7 +82,7 @@ def main(file, lines, kinds):
         columns.validate(full=True)
         readers = {
             "pyarrow": lambda: columns,
-            "duckdb": lambda: duckdb.sql("SELECT * FROM columns").to_arrow_table(),
+            "duckdb": lambda: duckdb.from_arrow(columns).to_arrow_table(),
             "polars": lambda: (polars.read_ipc_stream if is_stream else polars.read_ipc)(file).to_arrow(),
         }
     compare(readers, lines, kinds.split(" "))
