@@ -135,9 +135,8 @@ func (c codec) svg() []byte {
 	out.fill("white", 0, 0, width, float64(height))
 	out.text(margin, margin+12, "start", 22, true, textColor, codecTitle)
 	date, _, _ := strings.Cut(c.recording.facts["date"], "T")
-	host := strings.TrimSuffix(c.recording.facts["host"], "-"+c.recording.facts["cores"])
 	out.text(margin, margin+38, "start", 13, false, quietColor, fmt.Sprintf("ratio over speed of one core: up and "+
-		"right is better · frames of 1 MiB · %s, %s · medians of %s rounds", host, date, c.recording.rounds()))
+		"right is better · frames of 1 MiB · %s, %s · medians of %s rounds", c.recording.host(), date, c.recording.rounds()))
 	at := func(i int) (x, y float64) {
 		return float64(margin + i%2*(width-2*margin-panelWidth)), float64(margin + headingHeight + i/2*panelHeight)
 	}

@@ -67,12 +67,11 @@ func (t topic) picture(dir string) (picture, error) {
 		return picture{}, fmt.Errorf("there is nothing in %s for a picture", dir)
 	}
 	date, _, _ := strings.Cut(shown.facts["date"], "T")
-	cores := shown.facts["cores"]
 	return picture{
 		t.title,
 		fmt.Sprintf("time: shorter is better, each group to its own scale · %s, %s cores, %s · "+
 			"medians and quartiles of %s rounds",
-			strings.TrimSuffix(shown.facts["host"], "-"+cores), cores, date, shown.rounds()),
+			shown.host(), shown.facts["cores"], date, shown.rounds()),
 		groups,
 	}, nil
 }

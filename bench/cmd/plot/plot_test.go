@@ -76,6 +76,17 @@ func read(t *testing.T, parts ...string) []byte {
 	return content
 }
 
+// TestHosts names machines that have as many cores.
+func TestHosts(t *testing.T) {
+	text, _, err := written(t, strings.Replace(asked, "2026-01-31-example -->", "2026-01-31-example-2 -->", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "| 2 cores (example) | 2 cores (example) | processor time, 2 cores (example) |"; !strings.Contains(text, want) {
+		t.Errorf("the page has no %q:\n%s", want, text)
+	}
+}
+
 // TestPicture has bars on one scale in each group, and room for the values behind them.
 func TestPicture(t *testing.T) {
 	p, err := topic{works: mounts}.picture(filepath.Join("testdata", "2026-01-31-example"))

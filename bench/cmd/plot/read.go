@@ -51,6 +51,9 @@ func readRecording(name string) (*recording, error) {
 	return r, lines.Err()
 }
 
+// host returns the name of the machine without its number of cores, which some recordings have behind it.
+func (r *recording) host() string { return strings.TrimSuffix(r.facts["host"], "-"+r.facts["cores"]) }
+
 func sampleOf(line *benchfmt.Result) sample {
 	base, parts := line.Name.Parts()
 	s := sample{name: string(base), keys: map[string]string{}, values: map[string]float64{}}

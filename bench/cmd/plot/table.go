@@ -13,17 +13,26 @@ import (
 // table returns the works of a topic in Markdown, a line for each peer. Each directory of results gives a column of
 // times and speeds, and then one of processor times if it has any.
 func (t topic) table(dirs []string) (string, error) {
+	hosts, err := t.hosts(dirs)
+	if err != nil {
+		return "", err
+	}
 	head := []string{"work", "beside"}
 	var columns [][]string
 	for _, isCost := range []bool{false, true} {
-		for _, dir := range dirs {
-			title, cells, err := t.column(dir, isCost)
+		for i, dir := range dirs {
+			cells, err := t.column(dir, isCost)
 			if err != nil {
 				return "", err
 			}
-			if slices.ContainsFunc(cells, func(cell string) bool { return cell != "" }) {
-				head, columns = append(head, title), append(columns, cells)
+			if !slices.ContainsFunc(cells, func(cell string) bool { return cell != "" }) {
+				continue
 			}
+			title := hosts[i]
+			if isCost {
+				title = "processor time, " + title
+			}
+			head, columns = append(head, title), append(columns, cells)
 		}
 	}
 	if len(columns) == 0 {
@@ -51,15 +60,39 @@ func (t topic) table(dirs []string) (string, error) {
 	return table.String(), nil
 }
 
+// hosts says where the results of each directory come from: by the number of cores, and by name where two have as many.
+func (t topic) hosts(dirs []string) ([]string, error) {
+	titles, names := make([]string, len(dirs)), make([]string, len(dirs))
+	times := map[string]int{}
+	for i, dir := range dirs {
+		for _, w := range t.works {
+			r, err := readRecording(filepath.Join(dir, w.workload+".txt"))
+			if err != nil {
+				return nil, err
+			}
+			if len(r.samples) > 0 {
+				titles[i] = r.facts["cores"] + " cores"
+				names[i] = r.host()
+				times[titles[i]]++
+				break
+			}
+		}
+	}
+	for i, title := range titles {
+		if times[title] > 1 {
+			titles[i] = title + " (" + names[i] + ")"
+		}
+	}
+	return titles, nil
+}
+
 // column returns the cells of all lines for a directory, with "" for what was not measured.
-func (t topic) column(dir string, isCost bool) (title string, cells []string, err error) {
+func (t topic) column(dir string, isCost bool) ([]string, error) {
+	var cells []string
 	for _, w := range t.works {
 		all, err := readRecording(filepath.Join(dir, w.workload+".txt"))
 		if err != nil {
-			return "", nil, err
-		}
-		if title == "" && len(all.samples) > 0 {
-			title = all.facts["cores"] + " cores"
+			return nil, err
 		}
 		r := w.of(all)
 		for _, p := range w.peers {
@@ -70,10 +103,7 @@ func (t topic) column(dir string, isCost bool) (title string, cells []string, er
 			cells = append(cells, cell)
 		}
 	}
-	if isCost {
-		title = "processor time, " + title
-	}
-	return title, cells, nil
+	return cells, nil
 }
 
 // cell returns the figure of a peer, ours, and how many times as fast ours is: "3.33 s → 0.97 s, **3.4 ×**". Of what is
