@@ -79,8 +79,8 @@ func looksEscaped(object []byte) bool {
 // kept returns what a value of the kind JSON comes back as, except that white space between its tokens may have to be
 // left out, which spans reports.
 func (c jsonColumn) kept(value []byte) (text []byte, spans bool) {
-	trimmed := bytes.Trim(value, " \t\r\n")
-	spans = bytes.IndexByte(trimmed, '\n') >= 0 || bytes.IndexByte(trimmed, '\r') >= 0
+	trimmed := bytes.Trim(value, outerSpace)
+	spans = breaks(trimmed)
 	if !spans && len(trimmed) == len(value) || !c.embeds(value) {
 		return value, false
 	}

@@ -21,9 +21,26 @@ func validNumber(text []byte) bool {
 	return ok && end == len(text)
 }
 
-// appendLine appends valid JSON on one line. If it contains a line break, all white space between tokens is left out.
+// oneLine returns valid JSON without the white space around it if that has a line break, and whether white space
+// between its tokens has to be left out too.
+func oneLine(text []byte) (_ []byte, spans bool) {
+	if !breaks(text) {
+		return text, false
+	}
+	text = bytes.Trim(text, outerSpace)
+	return text, breaks(text)
+}
+
+func breaks(text []byte) bool {
+	return bytes.IndexByte(text, '\n') >= 0 || bytes.IndexByte(text, '\r') >= 0
+}
+
+const outerSpace = " \t\r\n" // the white space of JSON
+
+// appendLine appends valid JSON on one line. If it contains a line break, white space is left out as [oneLine] says.
 func appendLine(dst, text []byte) []byte {
-	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 {
+	text, spans := oneLine(text)
+	if !spans {
 		return append(dst, text...)
 	}
 	for i := 0; ; {

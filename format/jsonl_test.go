@@ -89,6 +89,7 @@ func TestJSONLValues(t *testing.T) {
 			jsonCell("{\n  \"b\": 1.0,\r\n\t\"a\": \"x \\n y\",\n  \"b\" : [ 1 , 2 ]\n}\n"),
 			`{"b":1.0,"a":"x \n y","b":[1,2]}`,
 		},
+		{jsonCell("\t[ 1 , 2 ]\r\n"), `[ 1 , 2 ]`},
 		{jsonCell("[\n]"), `[]`},
 		{jsonCell("[1,\r2]"), `[1,2]`},
 		{jsonCell(deep), deep},

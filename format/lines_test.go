@@ -144,7 +144,7 @@ func TestDecodeLines(t *testing.T) {
 	read := map[string]source.Kind{"answer": source.Text, "longtext": source.Text, "": source.Null} // by type
 	values := maps.Clone(kindCells)
 	values[source.JSON] = append([]cell{
-		jsonCell("{\n \"a\":\t[1, 2]\r\n}\n"), jsonCell(" [\n1] "), jsonCell("[\n]"), jsonCell(` "x" `),
+		jsonCell("{\n \"a\":\t[1, 2]\r\n}\n"), jsonCell(" [\n1] "), jsonCell("[\n]"), jsonCell("[1, 2]\n"), jsonCell(` "x" `),
 		jsonCell(" null"),
 		jsonCell(`{"caf` + "\xe9" + `": 1} `),
 	}, values[source.JSON]...)
@@ -174,7 +174,8 @@ func TestDecodeLines(t *testing.T) {
 					case large && kind == source.Text:
 						one = largeCell(r)
 					case large && kind == source.JSON:
-						one = jsonCell("[\n" + strings.Repeat(`"large, \"x", `, 20_000) + "1]")
+						space := []string{"\n", " "}[r.IntN(2)]
+						one = jsonCell("[" + space + strings.Repeat(`"large, \"x", `, 20_000) + "1]\n")
 					}
 					row = append(row, one)
 				}

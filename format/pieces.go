@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/hex"
 	"unicode/utf8"
@@ -150,7 +149,8 @@ func (e *jsonlRows) addValue(p *pieces, c jsonColumn, kind source.Kind, value []
 
 // addLine adds valid JSON on one line, as appendLine does.
 func (p *pieces) addLine(text []byte, appendPart func(dst, part []byte) []byte) {
-	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') < 0 {
+	text, spans := oneLine(text)
+	if !spans {
 		p.add(text, appendPart)
 		return
 	}
