@@ -44,7 +44,7 @@ var postgresTypes = []postgresType{
 	{"varchar", nastyTexts, randomText},
 	{"varchar(7)", []string{"", "grüße", "🜄🜄🜄🜄🜄🜄🜄", "a\nb", `"`}, nil},
 	{"char(5)", []string{"", "ab", "     ", "\n", "🜄", `a"b`}, nil},
-	{`"char"`, []string{"", "a", `"`, ",", "\n", `\`, " "}, nil},
+	{`"char"`, []string{"", "a", `"`, ",", "\n", `\`, " ", `\377`}, nil},
 	{"name", []string{"", `a"b`, strings.Repeat("表", 21), "a,b"}, nil},
 	{"boolean", []string{"t", "f"}, nil},
 	{"flag", []string{"t", "f"}, nil},

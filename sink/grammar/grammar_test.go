@@ -221,6 +221,11 @@ func TestGrammars(t *testing.T) {
 			[]string{"", "a", "a,c", "a,b,c"},
 			[]string{"B", "c,a", "a,a", "a,", "1", "a, b"},
 		},
+		{
+			grammar.Postgres(`"char"`), source.Text,
+			[]string{"", "a", `\`, `\377`, `\200`},
+			[]string{"ab", "é", `\000`, `\177`, `\378`, `\xff`},
+		},
 		{grammar.MySQL("binary(2)"), source.Bytes, []string{"ab"}, []string{"", "a"}},
 		{grammar.MySQL("binary"), source.Bytes, []string{"a"}, []string{""}},
 		{grammar.MySQL("float(7,2) unsigned"), source.Number, []string{"1.25", "12.5"}, []string{"1.255"}},

@@ -84,7 +84,7 @@ func Postgres(name string) Grammar {
 	case "name":
 		return bytesOf(maxNameSize)
 	case `"char"`:
-		return bytesOf(1)
+		return singleByte
 	case "bit", "bit varying":
 		return matching("the column takes digits 0 and 1", bits).or("")
 	case "inet", "cidr":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
 
@@ -57,3 +58,14 @@ func bytesOf(most int) Grammar {
 		return ""
 	}
 }
+
+// singleByte is the grammar of the type "char" of PostgreSQL. From version 15 on, the server prints a byte above 127 as
+// \ and three octal digits. An older one would keep the \ alone, which the sum of the rows shows.
+func singleByte(kind source.Kind, value []byte) string {
+	if kind != source.Bytes && highByte.Match(value) {
+		return ""
+	}
+	return bytesOf(1)(kind, value)
+}
+
+var highByte = lazyregexp.New(`^\\[23][0-7][0-7]$`)

@@ -127,6 +127,7 @@ var values = []sourcetest.Value{
 	{Type: "money", SQL: "12.5::money"},
 	{Type: "char(4)", SQL: "'ab'"},
 	{Type: `"char"`, SQL: "'x'"},
+	{Type: `"char"`, SQL: `'\377'`},
 	{Type: "text", SQL: `'a,b"c' || chr(10) || '\.' || chr(13)`},
 	{Type: "bytea", SQL: `'\x00ff5c0a'`},
 	{Type: "bytea", SQL: "''"},
