@@ -183,6 +183,42 @@ func TestSchema(t *testing.T) {
 	}
 }
 
+// TestSchemaUnderSettings makes a database again whose settings change how strings and names are printed and read.
+func TestSchemaUnderSettings(t *testing.T) {
+	server := testkit.Postgres(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	from.Exec(t, `
+		CREATE TABLE t (a text DEFAULT 'a\b''c', b bytea DEFAULT '\x005c27', CHECK (a <> '\'''));
+		COMMENT ON TABLE t IS 'back\slash''';
+		CREATE FUNCTION f() RETURNS text LANGUAGE sql AS 'SELECT ''\''::text';
+		CREATE VIEW v AS SELECT 'x\'::text AS "C", a FROM t; CREATE INDEX i ON t ((a || '\'))`)
+	want := dump(t, from)
+	for _, database := range []*testkit.PostgresDatabase{from, to} {
+		for _, setting := range []string{
+			"standard_conforming_strings = off", "quote_all_identifiers = on", "bytea_output = escape",
+			"backslash_quote = off",
+		} {
+			database.Exec(t, "ALTER DATABASE "+database.Name+" SET "+setting)
+		}
+	}
+	schema := schemaOf(t, from)
+	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	restoration, err := dst.Restore(t.Context(), "a load", schema, sink.Filling{})
+	if err == nil {
+		err = restoration.Finish(t.Context(), 0)
+	}
+	if err := errors.Join(err, dst.Close()); err != nil {
+		t.Fatal(err)
+	}
+	to.Exec(t, "ALTER DATABASE "+to.Name+" RESET ALL")
+	if got := dump(t, to); want != got {
+		t.Errorf("the schema\n%s\nbecomes\n%s", want, got)
+	}
+}
+
 func flat(rows [][]string) (all []string) {
 	for _, row := range rows {
 		all = append(all, row...)

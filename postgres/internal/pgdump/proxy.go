@@ -47,6 +47,11 @@ func newProxy(ctx context.Context, config *pgconn.Config) (_ *proxy, err error) 
 	if p.conn, err = wire.Connect(ctx, config, grace); err != nil {
 		return nil, err
 	}
+	// pg_dump writes strings as this parameter says, and [Split] reads them as the standard does.
+	if _, err := p.conn.Exec(ctx, "SET standard_conforming_strings = on").ReadAll(); err != nil {
+		wire.Close(p.conn, "ROLLBACK", grace)
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
 	if err := p.conn.SyncConn(ctx); err != nil {
 		wire.Close(p.conn, "ROLLBACK", grace)
 		return nil, fmt.Errorf("postgres: %w", err)
