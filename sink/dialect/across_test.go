@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"culvert/sink/dialect"
 	"culvert/source"
@@ -217,6 +218,34 @@ func TestTextsInKeys(t *testing.T) {
 	}
 	if sql := got.Indexes[0].Definition; sql != "KEY `by_e` (`e`(191), `c`)" {
 		t.Errorf("the index is %s", sql)
+	}
+}
+
+// TestNamesOfForeignKeys has tables whose foreign keys could get one name, which no two of MySQL can have.
+func TestNamesOfForeignKeys(t *testing.T) {
+	long := strings.Repeat("x", 60)
+	for _, from := range []source.Dialect{pg, lite} {
+		var names []string
+		for _, table := range [][2]string{
+			{"user", "role_id"}, {"user_role", "id"}, {long, "role_id"}, {long + "y", "role_id"},
+			{long, "role_ids"}, {long + "ä", "id"}, {"x", long + "id"}, {"x", long + "ib"},
+		} {
+			d := &source.Definition{
+				Dialect: from, Name: table[0], Columns: []source.ColumnDefinition{{Name: table[1], Type: "bigint"}},
+			}
+			d.Constraints = []source.Constraint{{
+				Kind: source.ForeignKey, Name: "k", Definition: "FOREIGN KEY (" + table[1] + ") REFERENCES p(x)",
+			}}
+			got, _, err := dialect.Translate(d, maria, nil)
+			if err != nil || len(got.Constraints) != 1 {
+				t.Fatal(got, err)
+			}
+			name := got.Constraints[0].Name
+			if slices.Contains(names, name) || utf8.RuneCountInString(name) > 64 {
+				t.Errorf("%q of %q among %q", name, table, names)
+			}
+			names = append(names, name)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"cmp"
+	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,17 +234,26 @@ func (t *translation) isTaken(name string) bool {
 }
 
 // keyName returns the name of a foreign key: its own, or else one as PostgreSQL chooses it, since what is to be added
-// later is looked for by its name.
+// later is looked for by its name. In MySQL, where the names of all tables must differ, a period ends that of the table,
+// so that user.role_id is not user_role.id, and a name that is cut has a hash of the whole.
 func (t *translation) keyName(c source.Constraint, r reference) string {
 	if name := t.nameOr(c.Name, ""); name != "" {
 		return name
+	}
+	between, cut := "_", ""
+	if t.to.Family() == source.MySQL {
+		between = "."
 	}
 	for i := 1; ; i++ {
 		end := "_fkey"
 		if i > 1 {
 			end += strconv.Itoa(i)
 		}
-		stem := t.result.Name + "_" + strings.Join(r.Columns, "_")
+		stem := t.result.Name + between + strings.Join(r.Columns, "_")
+		if t.to.Family() == source.MySQL && unnameable(t.to, stem+end) != "" {
+			cut = fmt.Sprintf("_%08x", crc32.ChecksumIEEE([]byte(stem)))
+		}
+		end = cut + end
 		for unnameable(t.to, stem+end) != "" && stem != "" {
 			_, size := utf8.DecodeLastRuneInString(stem)
 			stem = stem[:len(stem)-size]
