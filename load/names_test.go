@@ -49,6 +49,11 @@ func TestLongNames(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, all, err)
 		}
 	}
+	beyond := []load.Names{{From: "good", To: "😀"}}
+	_, err = (&load.Plan{Create: true}).PreviewTables(t.Context(), toMaria, src, beyond)
+	if _, is := errors.AsType[*dialect.NameError](err); !is {
+		t.Errorf("the plan of a name that MariaDB cannot have: %v", err)
+	}
 	if rows := postgres.Query(t, "SELECT count(*) FROM "+long)[0][0]; rows != "0" {
 		t.Errorf("another table has %s rows", rows)
 	}

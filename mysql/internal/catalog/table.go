@@ -67,6 +67,9 @@ func Lookup(ctx context.Context, c *wire.Conn, name string) (found Table, is boo
 	exactly := func(a, b string) bool { return a == b }
 	for _, candidate := range Readings(name) {
 		candidate.Database = cmp.Or(candidate.Database, c.Database)
+		if strings.ContainsFunc(candidate.Database+candidate.Name, isBeyond) {
+			continue
+		}
 		found, err := c.Query(ctx, 3, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES
 			WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?`, candidate.Database, candidate.Name)
 		if err != nil {
@@ -89,6 +92,9 @@ func Lookup(ctx context.Context, c *wire.Conn, name string) (found Table, is boo
 	}
 	return Table{}, false, nil
 }
+
+// isBeyond reports whether no name has a character. The server would not compare it with names.
+func isBeyond(r rune) bool { return r > 0xffff }
 
 // Readings returns the tables that a name can mean, in the order of the search.
 func Readings(name string) []Table {

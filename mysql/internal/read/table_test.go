@@ -153,6 +153,7 @@ func TestTableNames(t *testing.T) {
 		"mixed": "Mixed", "tt": "t", "`t": "t", "``": "t", ".t": "", "t.": "", "`t`.": "",
 		other.Name + ".x": other.Name + ".t",
 		"nowhere.t":       database.Name + ".t",
+		"😀":               "t", "😀.t": "", database.Name + ".😀": "",
 	} {
 		_, err := db.Table(context.Background(), name)
 		unknown, ok := errors.AsType[*source.UnknownError](err)
