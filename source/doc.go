@@ -69,6 +69,8 @@
 //	char            PostgreSQL  bpchar
 //	bytes           PostgreSQL  bytea
 //	                MySQL       binary(n), varbinary(n), tinyblob, blob, mediumblob, longblob
+//	                MySQL       geometry, point, linestring, polygon
+//	                MySQL       multipoint, multilinestring, multipolygon, geometrycollection
 //	                SQLite      BLOB
 //	date            PostgreSQL  date
 //	                MySQL       date
@@ -99,7 +101,7 @@
 //	list(int32)     PostgreSQL  integer[]
 //	list(string(n)) PostgreSQL  character varying(n)[]
 //	unknown         PostgreSQL  money, time with time zone, bit(n), inet, point, int4range, any other
-//	                MySQL       inet6, point, any other
+//	                MySQL       inet6, any other
 //	                SQLite      any other
 //
 // In PostgreSQL, enum types are enums, a domain has the type that it is made of, and the array of a type is a list of

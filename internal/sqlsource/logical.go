@@ -28,6 +28,8 @@ var logicals = map[source.Dialect]map[string]string{
 		"enum": "enum", "binary": "bytes", "varbinary": "bytes", "tinyblob": "bytes", "blob": "bytes",
 		"mediumblob": "bytes", "longblob": "bytes", "date": "date", "time": "time(0)", "datetime": "timestamp(0)",
 		"timestamp": "instant(0)", "uuid": "uuid", "json": "json",
+		"geometry": "bytes", "point": "bytes", "linestring": "bytes", "polygon": "bytes", "multipoint": "bytes",
+		"multilinestring": "bytes", "multipolygon": "bytes", "geometrycollection": "bytes",
 	},
 	source.SQLite: {
 		"boolean": "bool", "bool": "bool", "numeric": "decimal", "decimal": "decimal", "date": "date", "time": "time",
@@ -47,8 +49,11 @@ func Logical(of source.Dialect, name string) source.Type {
 			base = "interval"
 		}
 	case source.MySQL:
-		if base = withoutWidth(base); base == "bit" && len(modifiers) == 1 {
+		switch base = withoutWidth(base); {
+		case base == "bit" && len(modifiers) == 1:
 			return ofBits(modifiers[0])
+		case base == "geomcollection" || base == "vector": // which not all servers have
+			base = "blob"
 		}
 	}
 	text, known := logicals[of.Family()][base]

@@ -27,6 +27,8 @@ func TestLogical(t *testing.T) {
 		{source.MySQL, "bit(63)", "int64"},
 		{source.MySQL, "bit(31)", "int32"},
 		{source.MySQL, "bit(32)", "int64"},
+		{source.MySQL, "geomcollection", "bytes"},
+		{source.MySQL, "vector(3)", "bytes"},
 		{source.MariaDB, "double(9,2) unsigned", "float64"},
 		{source.MariaDB, "varchar(0)", "string"},
 		{source.MariaDB, "set('int unsigned','b(3)')", "string"},

@@ -157,8 +157,8 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 		return hex.AppendEncode(dst, value), nil
 	case c.class == bits:
 		return appendBits(dst, c.size, kind, value)
-	case c.class == year && !isYear(value):
-		err = errYear
+	case c.class == year:
+		value, err = yearOf(kind, value)
 	case kind == source.Bool && c.class != words:
 		value = numberOf(value)
 	case kind == source.Bytes:
@@ -270,6 +270,18 @@ var (
 	errNull     = errors.New("the column cannot be null")
 	errYear     = errors.New("the column takes years of four digits")
 )
+
+// yearOf returns a year that the server keeps. The number 0 is the year 0000 in all that has numbers, such as Parquet;
+// the server would take it for 2000, as it is sent as a text.
+func yearOf(kind source.Kind, value []byte) ([]byte, error) {
+	switch {
+	case isYear(value):
+		return value, nil
+	case kind == source.Number && string(value) == "0":
+		return []byte("0000"), nil
+	}
+	return nil, errYear
+}
 
 // isYear reports whether a value is a year that the server does not complete, as it does with 70, and with 0070.
 func isYear(value []byte) bool {

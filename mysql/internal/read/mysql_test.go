@@ -203,7 +203,7 @@ var values = []sourcetest.Value{
 	{Type: "longblob", Logical: "bytes", SQL: "x'c0af'", Kind: source.Bytes, Text: "\xc0\xaf"},
 	{Type: "tinyblob", Logical: "bytes", SQL: "'text'", Kind: source.Bytes, Text: "text"},
 	{
-		Type: "point", SQL: "ST_GeomFromText('POINT(1 -2)', 7)", Kind: source.Bytes,
+		Type: "point", Logical: "bytes", SQL: "ST_GeomFromText('POINT(1 -2)', 7)", Kind: source.Bytes,
 		Text: "\x07\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\xf0\x3f\x00\x00\x00\x00\x00\x00\x00\xc0",
 	},
 	{
