@@ -62,7 +62,7 @@ func Format(v float64, unit string) string {
 
 // scaled writes v with three digits in the unit that suits it; each is base times the one before.
 func scaled(v, base float64, units ...string) string {
-	for len(units) > 1 && v >= base {
+	for len(units) > 1 && math.Round(v) >= base { // what would be written as base of a unit is one of the next
 		v /= base
 		units = units[1:]
 	}
@@ -70,7 +70,7 @@ func scaled(v, base float64, units ...string) string {
 	if v == 0 || v == math.Trunc(v) && units[0] == "B" {
 		digits = 0
 	}
-	for limit := 10.0; digits > 0 && v >= limit; limit *= 10 {
+	for limit := 10.0; digits > 0 && v >= limit-0.5*math.Pow10(-digits); limit *= 10 {
 		digits--
 	}
 	return fmt.Sprintf("%.*f %s", digits, v, units[0])

@@ -36,6 +36,8 @@ func TestFormat(t *testing.T) {
 	}{
 		{8.7, "ns/op", "8.70 ns"},
 		{2.74e9, "ns/op", "2.74 s"},
+		{999.8e6, "ns/op", "1.00 s"},
+		{9.996e6, "ns/op", "10.0 ms"},
 		{160e6, "cpu-ns/op", "160 ms"},
 		{1.9, "cpu-s/GiB", "1.90 s"},
 		{72, "mount-cpu-µs/op", "72.0 µs"},
