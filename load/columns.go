@@ -17,6 +17,7 @@ type columns struct {
 	all    bool // no field is skipped
 
 	written bool // by an export
+	untyped bool // of a database whose columns take values of any type
 }
 
 // match finds the columns of the table for those of a file.
@@ -83,6 +84,7 @@ func (c *columns) skip(computed, generated []string) bool {
 
 // keepText has strings be text in columns of JSON, as in a database that has no kind of its own for JSON.
 func (c *columns) keepText() {
+	c.untyped = true
 	for i := range c.fields {
 		if c.fields[i].Kind == source.JSON {
 			c.fields[i].Kind = source.Null
@@ -98,6 +100,9 @@ func (c *columns) learn(table []source.Column, dynamic bool) {
 		field := &c.fields[f]
 		if field.Skip {
 			continue
+		}
+		if field.Kind == source.Bool && c.untyped && dynamic {
+			field.Kind = source.Number // as it is stored, and a text stays one
 		}
 		if field.Kind == source.Null && i < len(table) {
 			if kind := sqlsource.KindOf(table[i].Type); kind != source.JSON || !c.written && !dynamic {

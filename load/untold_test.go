@@ -10,6 +10,7 @@ import (
 	"culvert/export"
 	"culvert/format"
 	"culvert/load"
+	"culvert/sink"
 	"culvert/source"
 )
 
@@ -17,8 +18,8 @@ import (
 // another type are in columns that the export names, and no others are.
 func TestUntold(t *testing.T) {
 	values := []string{
-		"7", "-1.5", "1e300", "9e999", "-9e999", "'7'", "'text'", "'t'", "'no'", "''", "'Infinity'", "'NaN'",
-		`'\x01'`, `'\xzz'`, "x'01'", "x''",
+		"7", "-1.5", "1e300", "9e999", "-9e999", "'7'", "'text'", "'t'", "'no'", "'true'", "1", "0", "''",
+		"'Infinity'", "'NaN'", `'\x01'`, `'\xzz'`, "x'01'", "x''",
 	}
 	types := []string{
 		"", "BLOB", "BINARY", "TEXT", "VARCHAR(9)", "INTEGER", "REAL", "NUMERIC(9,2)", "DECIMAL", "BOOLEAN", "JSON",
@@ -48,7 +49,7 @@ func TestUntold(t *testing.T) {
 			src := newLite(t, statements...)
 			backup := newBackupOf(t, src, export.Plan{Format: f}, partSize, tables...)
 			path, dst := newSQLite(t)
-			plan := load.Plan{Create: true}
+			plan := load.Plan{Create: true, ReadBack: true}
 			if _, err := plan.Directory(t.Context(), dst, backup.Directory, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -78,4 +79,19 @@ func fieldsOf(t *testing.T, src source.Source, sql string) []string {
 	}
 	_, row, _ := strings.Cut(text.String(), "\n")
 	return strings.Split(strings.TrimSuffix(row, "\n"), ",")
+}
+
+// TestTruthReadBack has SQLite print the truth of a file as the numbers that it stores.
+func TestTruthReadBack(t *testing.T) {
+	s := sqliteSide(t)
+	if err := s.try("CREATE TABLE t (a BOOLEAN, b TEXT)"); err != nil {
+		t.Fatal(err)
+	}
+	plan := load.Plan{ReadBack: true}
+	for _, text := range []string{"a,b\ntrue,true\nf,f\n1,0\n,\n", "a,b\nno,no\n"} {
+		plan.Filling.Existing = sink.Truncate
+		if _, err := plan.Text(t.Context(), s.dst, strings.NewReader(text), "x.csv", format.CSV{}, "t"); err != nil {
+			t.Error(err)
+		}
+	}
 }

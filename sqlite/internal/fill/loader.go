@@ -1,6 +1,7 @@
 package fill
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -146,7 +147,7 @@ func (l *loader) bind(stmt *sqlite3.Stmt, param int, b *source.Batch, row int) e
 		case kind == source.Bytes:
 			err = stmt.BindBlob(param, value)
 		case affinity != valuetext.Textual && kind == source.Number:
-			err = bindNumber(stmt, param, affinity, value)
+			err = l.bindNumber(stmt, param, affinity, value)
 		case affinity != valuetext.Textual && kind == source.Bool:
 			err = stmt.BindBool(param, string(value) == "t")
 		default:
@@ -160,13 +161,15 @@ func (l *loader) bind(stmt *sqlite3.Stmt, param int, b *source.Batch, row int) e
 }
 
 // bindNumber binds a number as what SQLite prints in these digits, or, where SQLite converts text to a number, as the
-// number, since Go's conversion is exact.
-func bindNumber(stmt *sqlite3.Stmt, param int, a valuetext.Affinity, value []byte) error {
+// number, since Go's conversion is exact. SQLite prints no number as a name, so Infinity from another database of SQLite
+// is a text.
+func (l *loader) bindNumber(stmt *sqlite3.Stmt, param int, a valuetext.Affinity, value []byte) error {
 	if n, ok := integer(value); ok {
 		return stmt.BindInt64(param, n)
 	}
 	number, err := strconv.ParseFloat(string(value), 64)
-	if err != nil && !math.IsInf(number, 0) || number != number {
+	isName := l.table.filling.From == source.SQLite && bytes.ContainsAny(value, "iI")
+	if err != nil && !math.IsInf(number, 0) || number != number || isName {
 		return stmt.BindRawText(param, value)
 	}
 	var text [32]byte

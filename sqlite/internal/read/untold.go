@@ -24,10 +24,12 @@ func newTold(columns []source.Column) []told {
 	for i, c := range columns {
 		one := &all[i]
 		one.kind, one.affinity = sqlsource.KindOf(c.Type), valuetext.AffinityOf(c.Type)
+		if one.kind == source.Bool {
+			one.kind = source.Number
+		}
 		one.watches[source.Bytes] = one.kind != source.Bytes
 		one.watches[source.Number] = one.kind != source.Number && one.affinity == valuetext.None
-		one.watches[source.Text] = one.kind == source.Bytes ||
-			one.affinity != valuetext.Textual && (one.kind == source.Bool || one.kind == source.Number)
+		one.watches[source.Text] = one.kind == source.Bytes
 	}
 	return all
 }
@@ -52,22 +54,8 @@ func (c *told) note(kind source.Kind, value []byte) {
 	case source.Number:
 		c.numbers = true
 	case source.Text:
-		c.others = c.others || c.changes(value)
+		c.others = c.others || format.KindOf(c.kind, value) == source.Bytes
 	}
-}
-
-// changes reports whether a text reads as something else. A numeric column has no text that is a number, except the
-// names of infinity, and stores no NaN.
-func (c *told) changes(text []byte) bool {
-	switch c.kind {
-	case source.Bytes:
-		return format.KindOf(c.kind, text) == source.Bytes
-	case source.Bool:
-		return c.affinity != valuetext.Textual && format.KindOf(c.kind, text) == source.Bool
-	case source.Number:
-		return c.affinity != valuetext.Textual && format.KindOf(c.kind, text) == source.Number && string(text) != "NaN"
-	}
-	return false
 }
 
 // Untold returns the columns of a table whose values the text does not tell.
