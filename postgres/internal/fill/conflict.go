@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 	"culvert/source"
 )
@@ -44,11 +45,11 @@ func (p *plan) mergeSQL() string {
 	}
 	var key, set []string
 	for _, name := range p.Key {
-		key = append(key, quote(name))
+		key = append(key, sqltext.Quote(name))
 	}
 	for _, c := range p.columns {
 		if !slices.Contains(p.Key, c.Name) {
-			set = append(set, quote(c.Name)+" = excluded."+quote(c.Name))
+			set = append(set, sqltext.Quote(c.Name)+" = excluded."+sqltext.Quote(c.Name))
 		}
 	}
 	sql += "(" + strings.Join(key, ", ") + ") "

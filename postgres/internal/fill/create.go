@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 	"culvert/sink/dialect"
 	"culvert/source"
@@ -109,7 +110,7 @@ func (s *session) findNew(ctx context.Context, name string, p *plan) (err error)
 // withoutMissing returns the definition of a table of this system without the keys that refer to no table.
 func (s *session) withoutMissing(ctx context.Context, f sink.Filling) (*source.Definition, error) {
 	return f.WithoutMissing(func(schema, table string) (bool, error) {
-		return s.knows(ctx, quote(cmp.Or(schema, f.Create.Schema))+"."+quote(table))
+		return s.knows(ctx, sqltext.Quote(cmp.Or(schema, f.Create.Schema))+"."+sqltext.Quote(table))
 	})
 }
 
@@ -140,8 +141,8 @@ func made(name string, d *source.Definition) (*target, error) {
 	if d.Schema == "" || d.Name == "" {
 		return nil, fmt.Errorf("postgres: table %q: the definition has no name", name)
 	}
-	t := &target{sql: quote(d.Schema) + "." + quote(d.Name), kind: "r", copied: d.Name, rows: "0"}
-	if !slices.Contains([]string{d.Name, d.Schema + "." + d.Name, t.sql, quote(d.Name)}, name) {
+	t := &target{sql: sqltext.Quote(d.Schema) + "." + sqltext.Quote(d.Name), kind: "r", copied: d.Name, rows: "0"}
+	if !slices.Contains([]string{d.Name, d.Schema + "." + d.Name, t.sql, sqltext.Quote(d.Name)}, name) {
 		return nil, fmt.Errorf("postgres: a table that is made keeps its name, which is %s, not %q", t.sql, name)
 	}
 	for _, c := range d.Columns {
@@ -175,7 +176,7 @@ func beforeSQL(t *target, d *source.Definition) ([]string, error) {
 	statements = append(statements, "CREATE TABLE "+t.sql+" ("+strings.Join(columns, ", ")+")")
 	for _, s := range d.Sequences {
 		if _, is := identity[s.Column]; !is && s.Name != "" {
-			statements = append(statements, "ALTER SEQUENCE "+s.Name+" OWNED BY "+t.sql+"."+quote(s.Column))
+			statements = append(statements, "ALTER SEQUENCE "+s.Name+" OWNED BY "+t.sql+"."+sqltext.Quote(s.Column))
 		}
 	}
 	valid, _ := checksOf(d)
@@ -188,7 +189,7 @@ func columnSQL(c source.ColumnDefinition, s source.Sequence) (string, error) {
 	if made == "" {
 		return "", fmt.Errorf("column %q has no type", c.Name)
 	}
-	sql := quote(c.Name) + " " + made
+	sql := sqltext.Quote(c.Name) + " " + made
 	if c.Collation != "" && c.As == "" {
 		sql += " COLLATE " + c.Collation
 	}
@@ -221,7 +222,7 @@ func constraintsSQL(t *target, d *source.Definition, kinds ...source.ConstraintK
 		}
 		sql := "ALTER TABLE " + t.sql + " ADD "
 		if c.Name != "" {
-			sql += "CONSTRAINT " + quote(c.Name) + " "
+			sql += "CONSTRAINT " + sqltext.Quote(c.Name) + " "
 		}
 		statements = append(statements, sql+c.Definition)
 	}
@@ -255,18 +256,18 @@ func afterSQL(t *target, d *source.Definition) []string {
 			statements = append(statements, numberedSQL(t, s))
 		case s.Last != nil:
 			statements = append(statements,
-				"SELECT pg_catalog.setval("+literal(s.Name)+", "+strconv.FormatInt(*s.Last, 10)+")")
+				"SELECT pg_catalog.setval("+sqltext.Literal(s.Name)+", "+strconv.FormatInt(*s.Last, 10)+")")
 		case s.Next != nil:
 			statements = append(statements,
-				"SELECT pg_catalog.setval("+literal(s.Name)+", "+strconv.FormatInt(*s.Next, 10)+", false)")
+				"SELECT pg_catalog.setval("+sqltext.Literal(s.Name)+", "+strconv.FormatInt(*s.Next, 10)+", false)")
 		}
 	}
 	if d.Comment != "" {
-		statements = append(statements, "COMMENT ON TABLE "+t.sql+" IS "+literal(d.Comment))
+		statements = append(statements, "COMMENT ON TABLE "+t.sql+" IS "+sqltext.Literal(d.Comment))
 	}
 	for _, c := range d.Columns {
 		if c.Comment != "" {
-			statements = append(statements, "COMMENT ON COLUMN "+t.sql+"."+quote(c.Name)+" IS "+literal(c.Comment))
+			statements = append(statements, "COMMENT ON COLUMN "+t.sql+"."+sqltext.Quote(c.Name)+" IS "+sqltext.Literal(c.Comment))
 		}
 	}
 	return append(statements, d.After...)
@@ -274,16 +275,13 @@ func afterSQL(t *target, d *source.Definition) []string {
 
 // numberedSQL continues the numbers of a column whose sequence the server has named.
 func numberedSQL(t *target, s source.Sequence) string {
-	last := "pg_catalog.max(" + quote(s.Column) + ")"
+	last := "pg_catalog.max(" + sqltext.Quote(s.Column) + ")"
 	if s.Last != nil {
 		last = "greatest(" + last + ", " + strconv.FormatInt(*s.Last, 10) + ")"
 	}
-	return "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(" + literal(t.sql) + ", " + literal(s.Column) +
+	return "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(" + sqltext.Literal(t.sql) + ", " + sqltext.Literal(s.Column) +
 		"), " + last + ") FROM " + t.sql + " HAVING " + last + " > 0"
 }
-
-// literal writes a text as SQL, which standard_conforming_strings must govern.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // runAll runs statements one by one. None can have a second one in it. If rows violate a constraint that is added, the
 // error is that of a row.
@@ -356,9 +354,9 @@ func (db *DB) makeSchema(ctx context.Context, f sink.Filling) error {
 		return s.failed(ctx, "looking for the schema", err)
 	}
 	sql := "SELECT pg_catalog.pg_advisory_xact_lock(" + ledgerLock + ");\nCREATE SCHEMA IF NOT EXISTS " +
-		quote(f.Create.Schema)
+		sqltext.Quote(f.Create.Schema)
 	if err := s.exec(ctx, sql); err != nil {
-		return s.failed(ctx, "making the schema "+quote(f.Create.Schema), err)
+		return s.failed(ctx, "making the schema "+sqltext.Quote(f.Create.Schema), err)
 	}
 	if err := s.commit(ctx, db.config); err != nil {
 		return err
@@ -379,7 +377,7 @@ WHERE c.conrelid = pg_catalog.to_regclass($1::text) AND c.contype = 'f'`
 func quoteAll(names []string) string {
 	all := make([]string, len(names))
 	for i, name := range names {
-		all[i] = quote(name)
+		all[i] = sqltext.Quote(name)
 	}
 	return strings.Join(all, ", ")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 )
 
@@ -372,7 +373,7 @@ func (g *group) runAll(statements []string) error {
 // tableOf returns the table that an error of the server is about, or else what stands for all of them.
 func (g *group) tableOf(err error) *target {
 	if refused, is := errors.AsType[*pgconn.PgError](err); is {
-		named := quote(refused.SchemaName) + "." + quote(refused.TableName)
+		named := sqltext.Quote(refused.SchemaName) + "." + sqltext.Quote(refused.TableName)
 		for _, p := range g.plans {
 			if p.target.sql == named || p.swap != nil && p.swap.old.sql == named {
 				return p.target

@@ -201,7 +201,7 @@ func (g *group) runSwapped(sql string) error {
 		return nil
 	}
 	if refused, is := errors.AsType[*pgconn.PgError](err); is && refused.Code == codeForeignKey {
-		named := &target{sql: quote(refused.SchemaName) + "." + quote(refused.TableName)}
+		named := &target{sql: sqltext.Quote(refused.SchemaName) + "." + sqltext.Quote(refused.TableName)}
 		return s.rowFailed(g.ctx, named, err)
 	}
 	return s.failed(g.ctx, "swapping tables: "+sink.Shorten(sql), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 )
 
@@ -31,7 +32,7 @@ func (s *session) heirs(ctx context.Context, t *target, existing sink.Existing) 
 	}
 	var heirs []sink.Heir
 	for _, row := range found {
-		heir := sink.Heir{Table: quote(string(row[0])) + "." + quote(string(row[1])), Filled: true}
+		heir := sink.Heir{Table: sqltext.Quote(string(row[0])) + "." + sqltext.Quote(string(row[1])), Filled: true}
 		if existing == sink.Truncate && string(row[2]) == "t" {
 			rows, err := s.count(ctx, t, "ONLY "+heir.Table+" LIMIT 1")
 			if err != nil {

@@ -14,9 +14,9 @@ import (
 func ledgerName(l *sink.Ledger) (schema, name string) {
 	schema, name, found := strings.Cut(l.Table, ".")
 	if !found {
-		return "", quote(schema)
+		return "", sqltext.Quote(schema)
 	}
-	return quote(schema), quote(schema) + "." + quote(name)
+	return sqltext.Quote(schema), sqltext.Quote(schema) + "." + sqltext.Quote(name)
 }
 
 // ledgerSQL makes the ledger, and its schema.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 )
 
@@ -81,7 +82,7 @@ func (s *session) links(ctx context.Context, t *target) (refers, referred []stri
 		return nil, nil, s.failed(ctx, "looking for the foreign keys of table "+t.sql, err)
 	}
 	for _, row := range found {
-		name := quote(string(row[1])) + "." + quote(string(row[2]))
+		name := sqltext.Quote(string(row[1])) + "." + sqltext.Quote(string(row[2]))
 		if string(row[0]) == "t" {
 			referred = append(referred, name)
 		} else {

@@ -3,6 +3,7 @@ package fill
 import (
 	"context"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 )
 
@@ -25,11 +26,11 @@ func (p *plan) sequenceSteps() (steps []string) {
 			last, beyond = "min", "<"
 		}
 		sequence = sequence[1:]
-		steps = append(steps, "SELECT pg_catalog.setval("+literal(sequence)+", t.n::int8) "+
-			"FROM (SELECT pg_catalog."+last+"("+quote(c.Name)+") AS n FROM "+t.sql+") AS t, "+
+		steps = append(steps, "SELECT pg_catalog.setval("+sqltext.Literal(sequence)+", t.n::int8) "+
+			"FROM (SELECT pg_catalog."+last+"("+sqltext.Quote(c.Name)+") AS n FROM "+t.sql+") AS t, "+
 			sequence+" AS s, pg_catalog.pg_sequence AS q "+
 			"WHERE (t.n "+beyond+" s.last_value OR t.n = s.last_value AND NOT s.is_called) "+
-			"AND q.seqrelid = "+literal(sequence)+"::pg_catalog.regclass AND t.n BETWEEN q.seqmin AND q.seqmax")
+			"AND q.seqrelid = "+sqltext.Literal(sequence)+"::pg_catalog.regclass AND t.n BETWEEN q.seqmin AND q.seqmax")
 	}
 	return steps
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"culvert/postgres/internal/sqltext"
 	"culvert/sink"
 )
 
@@ -66,7 +67,7 @@ func (s *swap) newName() string { return "culvert_swap_" + s.old.oid }
 func (s *swap) into() *target {
 	t := *s.old
 	t.copied, t.shown = s.newName(), s.old.sql
-	t.sql = quote(t.schema) + "." + quote(t.copied)
+	t.sql = sqltext.Quote(t.schema) + "." + sqltext.Quote(t.copied)
 	return &t
 }
 
@@ -201,7 +202,7 @@ func (t *table) makeAnew(s *session, left bool) error {
 	if err != nil {
 		return err
 	}
-	mark := "COMMENT ON TABLE " + t.target.sql + " IS " + literal(t.swap.mark)
+	mark := "COMMENT ON TABLE " + t.target.sql + " IS " + sqltext.Literal(t.swap.mark)
 	if err := s.runAll(t.ctx, t.target, append(statements[swapBefore], mark)); err != nil {
 		return err
 	}

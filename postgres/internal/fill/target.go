@@ -187,7 +187,7 @@ JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = h.table_nam
 func targetOf(row [][]byte) *target {
 	schema, table := string(row[2]), string(row[3])
 	return &target{
-		oid: string(row[1]), schema: schema, sql: quote(schema) + "." + quote(table), kind: string(row[4]),
+		oid: string(row[1]), schema: schema, sql: sqltext.Quote(schema) + "." + sqltext.Quote(table), kind: string(row[4]),
 		copied: table, rows: string(row[5]), inherited: string(row[6]) == "t",
 	}
 }
@@ -305,7 +305,7 @@ func columnsIn(rows [][][]byte, types madeOf) map[string]*tableColumns {
 	for _, row := range rows {
 		one := found[string(row[0])]
 		if one == nil {
-			one = &tableColumns{sql: quote(string(row[1])) + "." + quote(string(row[2]))}
+			one = &tableColumns{sql: sqltext.Quote(string(row[1])) + "." + sqltext.Quote(string(row[2]))}
 			found[string(row[0])] = one
 		}
 		if row[3] != nil { // otherwise it has no columns
@@ -352,10 +352,7 @@ func (s *session) check(ctx context.Context, t *target) error {
 func list(columns []source.Column) string {
 	names := make([]string, len(columns))
 	for i, c := range columns {
-		names[i] = quote(c.Name)
+		names[i] = sqltext.Quote(c.Name)
 	}
 	return strings.Join(names, ", ")
 }
-
-// quote writes a name as an SQL identifier.
-func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"culvert/internal/lazyregexp"
+	"culvert/postgres/internal/sqltext"
 	"culvert/source"
 )
 
@@ -131,14 +132,11 @@ func (o *object) statements(tables []string) []source.Statement {
 	made := []source.Statement{{SQL: o.sql, Object: o.name, For: needing}}
 	if o.comment != "" && o.text != "" {
 		made = append(made, source.Statement{
-			SQL: "COMMENT ON " + o.comment + " IS " + literal(o.text), Object: o.name, For: needing,
+			SQL: "COMMENT ON " + o.comment + " IS " + sqltext.Literal(o.text), Object: o.name, For: needing,
 		})
 	}
 	return made
 }
-
-// literal returns a text as a constant of SQL.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // allowed matches what the statements of a schema begin with.
 var allowed = lazyregexp.New(`^(?:CREATE (?:SCHEMA|EXTENSION|TYPE|DOMAIN|COLLATION|(?:UNLOGGED )?SEQUENCE|FUNCTION) |` +

@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"culvert/internal/sqlsource"
+	"culvert/postgres/internal/sqltext"
 	"culvert/postgres/internal/wire"
 	"culvert/source"
 )
@@ -64,7 +65,7 @@ func (r *rows) releaseBefore() error {
 // sameSQL returns the table that the name of a relation means now, and its file. It names everything with its schema,
 // and has no operator.
 func (r *relation) sameSQL() string {
-	return "SELECT pg_catalog.to_regclass(" + literal(r.sqlName()) + ")::pg_catalog.oid, " +
+	return "SELECT pg_catalog.to_regclass(" + sqltext.Literal(r.sqlName()) + ")::pg_catalog.oid, " +
 		"pg_catalog.pg_relation_filenode(" + r.oid + "::pg_catalog.oid)"
 }
 

@@ -255,11 +255,8 @@ func setPositionSQL(s *source.Sequence) string {
 	if position == nil {
 		return ""
 	}
-	return fmt.Sprintf("SELECT pg_catalog.setval(%s, %d, %s)", literal(s.Name), *position, called)
+	return fmt.Sprintf("SELECT pg_catalog.setval(%s, %d, %s)", sqltext.Literal(s.Name), *position, called)
 }
-
-// literal returns a text as a constant of SQL.
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // populatedSQL lists the materialized views that have rows, as SQL.
 const populatedSQL = `

@@ -14,6 +14,9 @@ import (
 // Quote writes a name as an SQL identifier.
 func Quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
+// Literal writes a text as an SQL constant, which the setting standard_conforming_strings must govern.
+func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
 // Array writes texts as a PostgreSQL array.
 func Array(texts []string) string {
 	quoted := make([]string, len(texts))
@@ -71,7 +74,7 @@ func Condition(r source.Range) (string, error) {
 			if err != nil || len(values) != len(columns) {
 				return "", errRange
 			}
-			return rowOf(values, literal), nil
+			return rowOf(values, escaped), nil
 		}
 	}
 	var conditions []string
@@ -110,8 +113,8 @@ func rowOf(values []string, write func(string) string) string {
 	return "ROW(" + strings.Join(list, ", ") + ")"
 }
 
-// literal writes a text as an SQL constant of no type, which so takes the type and the collation of the column that it
+// escaped writes a text as an SQL constant of no type, which so takes the type and the collation of the column that it
 // is compared with. With E, it means the same whatever the setting standard_conforming_strings.
-func literal(text string) string {
+func escaped(text string) string {
 	return "E'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(text) + "'"
 }
