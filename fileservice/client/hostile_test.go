@@ -15,6 +15,7 @@ import (
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
+	"culvert/internal/testkit"
 )
 
 func TestNamesThatLead(t *testing.T) {
@@ -283,7 +284,7 @@ func TestSilence(t *testing.T) {
 
 // TestSilenceWhenConnecting has a server that accepts connections, and says nothing.
 func TestSilenceWhenConnecting(t *testing.T) {
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	client := filetest.Connect(t, client.Config{
 		Dial: filetest.Dialer(listener.Addr().String()), Timeout: 50 * time.Millisecond,

@@ -12,6 +12,7 @@ import (
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
+	"culvert/internal/testkit"
 )
 
 // grpcServer is a server that knows only connections of gRPC.
@@ -34,7 +35,7 @@ func TestOlderServer(t *testing.T) {
 	for _, version := range []uint32{1, fileservice.ProtocolVersion} {
 		server := grpc.NewServer()
 		fileservicepb.RegisterFileServiceServer(server, grpcServer{version: version})
-		listener := filetest.ListenLocally(t)
+		listener := testkit.ListenTCP(t)
 		served := make(chan error, 1)
 		go func() { served <- server.Serve(listener) }()
 		remote := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String())})

@@ -24,6 +24,7 @@ import (
 	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
+	"culvert/internal/testkit"
 )
 
 // starter is what a mount looks for in a file.
@@ -438,7 +439,7 @@ func TestReadsLeaveRoom(t *testing.T) {
 // TestShutdownWhileReading shuts a server down that is read from all the time. It hangs if a connection does not end.
 func TestShutdownWhileReading(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 100_000})
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	root := filetest.OpenRoot(t, dir)
 	server, served := filetest.StartServer(t, listener, server.Config{Root: root, StallTimeout: time.Hour})
 	client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String())})

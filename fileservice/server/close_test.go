@@ -16,6 +16,7 @@ import (
 	pb "culvert/fileservice/internal/fileservicepb"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
+	"culvert/internal/testkit"
 )
 
 // stubborn is a connection whose Close waits for the client, until the connection below it is closed, too.
@@ -57,7 +58,7 @@ func (l stubbornListener) Accept() (net.Conn, error) {
 func TestCloseStubborn(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 1})
 	root := filetest.OpenRoot(t, dir)
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	server, served := filetest.StartServer(t, stubbornListener{listener}, server.Config{Root: root})
 	for range 5 {
 		client := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String()), Connections: 1})

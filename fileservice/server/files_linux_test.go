@@ -10,6 +10,7 @@ import (
 	"culvert/fileservice/internal/exchange"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
+	"culvert/internal/testkit"
 )
 
 // TestCloseClosesFiles closes servers while they read. No file is open afterwards.
@@ -22,7 +23,7 @@ func TestCloseClosesFiles(t *testing.T) {
 	dir, names := filetest.Tree(t, sizes)
 	root := filetest.OpenRoot(t, dir)
 	for range rounds {
-		listener := filetest.ListenLocally(t)
+		listener := testkit.ListenTCP(t)
 		server, served := filetest.StartServer(t, listener, server.Config{Root: root})
 		conn := filetest.DialData(t, listener.Addr().String())
 		var gets []byte

@@ -25,7 +25,7 @@ func TestShutdown(t *testing.T) {
 	const calls = 30
 	for _, patient := range []bool{true, false} {
 		called := make(chan server.Call, 2*calls)
-		listener := filetest.ListenLocally(t)
+		listener := testkit.ListenTCP(t)
 		server, served := filetest.StartServer(t, listener, server.Config{
 			Root: root, Observer: server.Observer{Called: func(c server.Call) { called <- c }},
 		})
@@ -118,7 +118,7 @@ func TestEndInEachState(t *testing.T) {
 	} {
 		for _, graceful := range []bool{true, false} {
 			connected := make(chan struct{}, 10)
-			listener := filetest.ListenLocally(t)
+			listener := testkit.ListenTCP(t)
 			srv, served := filetest.StartServer(t, listener, server.Config{
 				Root: filetest.OpenRoot(t, dir), Writable: true, StallTimeout: time.Second / 2,
 				Observer: server.Observer{Connected: func(net.Addr) { connected <- struct{}{} }},
@@ -148,7 +148,7 @@ func TestEndInEachState(t *testing.T) {
 // server cannot be reached.
 func TestShutdownBesideIdleClients(t *testing.T) {
 	dir, _ := filetest.Tree(t, map[string]int{"file": 3 << 20})
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	srv, served := filetest.StartServer(t, listener, server.Config{Root: filetest.OpenRoot(t, dir), Writable: true})
 	remote := filetest.Connect(t, client.Config{Dial: filetest.Dialer(listener.Addr().String())})
 	if _, err := remote.ReadFile("file"); err != nil {
@@ -168,7 +168,7 @@ func TestShutdownWaitsForStreams(t *testing.T) {
 	const size = 8 << 20
 	dir, _ := filetest.Tree(t, map[string]int{"file": size})
 	called := make(chan server.Call, 1)
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	srv, served := filetest.StartServer(t, listener, server.Config{
 		Root:     filetest.OpenRoot(t, dir),
 		Observer: server.Observer{Called: func(c server.Call) { called <- c }},

@@ -12,6 +12,7 @@ import (
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
+	"culvert/internal/testkit"
 )
 
 // sendFirstBlock sends the first block of an upload of three, and waits until it is committed.
@@ -104,7 +105,7 @@ func TestAbandonPresent(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		root := filetest.OpenRoot(t, dir)
-		listener := filetest.ListenLocally(t)
+		listener := testkit.ListenTCP(t)
 		srv, _ := filetest.StartServer(t, listener, server.Config{Root: root, Writable: true})
 		sendFirstBlock(t, filetest.Sever(t, listener.Addr().String(), 1<<62), "file", abandonedVersion)
 		if err := srv.Close(); err != nil {

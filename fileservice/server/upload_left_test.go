@@ -17,7 +17,7 @@ func TestAgedUploads(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"new", "old"}
 	start := func() (*server.Server, string) {
-		listener, root := filetest.ListenLocally(t), filetest.OpenRoot(t, dir)
+		listener, root := testkit.ListenTCP(t), filetest.OpenRoot(t, dir)
 		srv, _ := filetest.StartServer(t, listener, server.Config{Root: root, Writable: true})
 		return srv, listener.Addr().String()
 	}

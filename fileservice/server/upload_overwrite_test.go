@@ -16,6 +16,7 @@ import (
 	"culvert/fileservice/client"
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/transfer"
+	"culvert/internal/testkit"
 )
 
 // gate lets a number of bytes of a client's connections through, and the others when it is opened.
@@ -163,7 +164,7 @@ func TestOverwritingGoesOn(t *testing.T) {
 		}
 		return committed
 	}
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	address := listener.Addr().String()
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)

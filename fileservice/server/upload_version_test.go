@@ -43,7 +43,7 @@ const narrowBuffer = 16 << 10
 // listenNarrow serves a directory to beginPut.
 func listenNarrow(t *testing.T, dir string) (address string) {
 	t.Helper()
-	return filetest.ListenOn(t, narrow{filetest.ListenLocally(t)}, dir, filetest.Writable)
+	return filetest.ListenOn(t, narrow{testkit.ListenTCP(t)}, dir, filetest.Writable)
 }
 
 // beginPut sends half of a block of an upload on a connection of its own.
@@ -247,7 +247,7 @@ func TestUploadAfterAClientThatIsGone(t *testing.T) {
 func TestShutdownUpload(t *testing.T) {
 	dir := t.TempDir()
 	root := filetest.OpenRoot(t, dir)
-	listener := narrow{filetest.ListenLocally(t)}
+	listener := narrow{testkit.ListenTCP(t)}
 	server, served := filetest.StartServer(t, listener, server.Config{Root: root, Writable: true})
 	down := make(chan error, 1)
 	s := newSource(2 * fileservice.BlockSize)

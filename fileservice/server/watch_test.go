@@ -11,6 +11,7 @@ import (
 
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
+	"culvert/internal/testkit"
 )
 
 // TestShutdownEndsWatches shuts down a server whose health is watched by clients that never end the watch.
@@ -19,7 +20,7 @@ func TestShutdownEndsWatches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	srv, served := filetest.StartServer(t, listener, server.Config{Root: root})
 	client := healthpb.NewHealthClient(filetest.RawConn(t, listener.Addr().String()))
 	for _, service := range []string{"", "unknown"} {

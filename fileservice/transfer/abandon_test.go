@@ -15,6 +15,7 @@ import (
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
+	"culvert/internal/testkit"
 )
 
 // leftIn returns the names of unfinished files in a directory.
@@ -97,7 +98,7 @@ func TestPushPresentLeftover(t *testing.T) {
 func TestPushCanceledAbandons(t *testing.T) {
 	from, _ := filetest.Tree(t, map[string]int{"large": 70 * fileservice.BlockSize})
 	root := filetest.OpenRoot(t, t.TempDir())
-	listener := filetest.ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	told := make(chan string, 10)

@@ -12,6 +12,7 @@ import (
 	"culvert/fileservice/internal/filetest"
 	"culvert/fileservice/server"
 	"culvert/fileservice/transfer"
+	"culvert/internal/testkit"
 	"culvert/wal"
 )
 
@@ -32,7 +33,7 @@ func TestResumeOfDamaged(t *testing.T) {
 		root := filetest.OpenRoot(t, here)
 		// Each time with another server, which knows nothing of what the one before has received.
 		move := func(most int64) (transfer.Result, error) {
-			listener := filetest.ListenLocally(t)
+			listener := testkit.ListenTCP(t)
 			tree := filetest.OpenRoot(t, served)
 			srv, _ := filetest.StartServer(t, listener, server.Config{Root: tree, Writable: true})
 			defer func() {

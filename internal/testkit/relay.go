@@ -93,6 +93,29 @@ func ListenUnix(tb testing.TB) net.Listener {
 	return listener
 }
 
+// Greeter says the same to everybody who connects, and hangs up, until the end of the test. It returns its address.
+func Greeter(tb testing.TB, greeting string) (address string) {
+	tb.Helper()
+	listener := ListenTCP(tb)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte(greeting))
+			conn.Close()
+		}
+	}()
+	tb.Cleanup(func() {
+		listener.Close()
+		<-done
+	})
+	return listener.Addr().String()
+}
+
 // ListenTCP listens on a free loopback port.
 func ListenTCP(tb testing.TB) net.Listener {
 	tb.Helper()

@@ -154,23 +154,8 @@ func (m mariaDBSchema) columns(s *RandomSchema, t *RandomTable) (lines []string)
 	return append(lines, keys...)
 }
 
-// references adds foreign keys: within a table, and in a cycle.
 func (mariaDBSchema) references(s *RandomSchema) {
-	var keyed []*RandomTable
-	for _, t := range s.Tables {
-		if t.Keyed {
-			keyed = append(keyed, t)
-		}
-	}
-	for i, t := range keyed {
-		for _, to := range []*RandomTable{t, keyed[(i+1)%len(keyed)]} {
-			column := s.Name()
-			s.Add("ALTER TABLE %s ADD COLUMN %s int", t.SQL, column)
-			s.Add("UPDATE %s SET %s = %s WHERE %[3]s <= %d", t.SQL, column, t.Columns[0].SQL, to.Rows)
-			s.Add("ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) %s", t.SQL, s.Name(), column,
-				to.SQL, to.Columns[0].SQL, s.OneOf("", "ON DELETE CASCADE ON UPDATE SET NULL", "ON DELETE SET NULL"))
-		}
-	}
+	s.reference("int", func() string { return s.OneOf("", "ON DELETE CASCADE ON UPDATE SET NULL", "ON DELETE SET NULL") })
 }
 
 func (m mariaDBSchema) partitions(s *RandomSchema) {

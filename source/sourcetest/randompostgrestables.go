@@ -171,23 +171,9 @@ func (p postgresSchema) needing(s *RandomSchema) {
 	s.Tables = append(s.Tables, t)
 }
 
-// references adds foreign keys: within a table, and in a cycle.
 func (p postgresSchema) references(s *RandomSchema) {
-	var keyed []*RandomTable
-	for _, t := range s.Tables {
-		if t.Keyed {
-			keyed = append(keyed, t)
-		}
-	}
-	for i, t := range keyed {
-		for _, to := range []*RandomTable{t, keyed[(i+1)%len(keyed)]} {
-			column := s.Name()
-			s.Add("ALTER TABLE %s ADD COLUMN %s bigint", t.SQL, column)
-			s.Add("UPDATE %s SET %s = %s WHERE %[3]s <= %d", t.SQL, column, t.Columns[0].SQL, to.Rows)
-			s.Add("ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) %s%s", t.SQL, s.Name(), column,
-				to.SQL, to.Columns[0].SQL, s.OneOf("", "ON DELETE CASCADE ON UPDATE SET NULL",
-					"MATCH FULL ON DELETE RESTRICT"),
-				s.OneOf("", " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED", " NOT VALID"))
-		}
-	}
+	s.reference("bigint", func() string {
+		return s.OneOf("", "ON DELETE CASCADE ON UPDATE SET NULL", "MATCH FULL ON DELETE RESTRICT") +
+			s.OneOf("", " DEFERRABLE", " DEFERRABLE INITIALLY DEFERRED", " NOT VALID")
+	})
 }

@@ -229,3 +229,23 @@ func SchemaSeeds(tb testing.TB, few int) []uint64 {
 	tb.Logf("the seeds are 1 to %d; CULVERT_TEST_SEED takes one", len(seeds))
 	return seeds
 }
+
+// reference adds foreign keys to columns of a type for integers, with what ends their definitions: within a table, and
+// in a cycle.
+func (s *RandomSchema) reference(integer string, end func() string) {
+	var keyed []*RandomTable
+	for _, t := range s.Tables {
+		if t.Keyed {
+			keyed = append(keyed, t)
+		}
+	}
+	for i, t := range keyed {
+		for _, to := range []*RandomTable{t, keyed[(i+1)%len(keyed)]} {
+			column := s.Name()
+			s.Add("ALTER TABLE %s ADD COLUMN %s %s", t.SQL, column, integer)
+			s.Add("UPDATE %s SET %s = %s WHERE %[3]s <= %d", t.SQL, column, t.Columns[0].SQL, to.Rows)
+			s.Add("ALTER TABLE %s ADD CONSTRAINT %s FOREIGN KEY (%s) REFERENCES %s (%s) %s", t.SQL, s.Name(), column,
+				to.SQL, to.Columns[0].SQL, end())
+		}
+	}
+}

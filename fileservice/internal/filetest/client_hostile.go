@@ -9,6 +9,7 @@ import (
 	"culvert/fileservice"
 	"culvert/fileservice/client"
 	pb "culvert/fileservice/internal/fileservicepb"
+	"culvert/internal/testkit"
 )
 
 // Liar is a server that answers as a test tells it to. Its methods call the functions.
@@ -73,7 +74,7 @@ func LieAt(t *testing.T, l HostileServer) (address string) {
 	data := newDataLiar(l.Data)
 	server := grpc.NewServer(grpc.Creds(data), grpc.MaxSendMsgSize(64<<20), grpc.MaxRecvMsgSize(64<<20))
 	pb.RegisterFileServiceServer(server, l)
-	listener := ListenLocally(t)
+	listener := testkit.ListenTCP(t)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {

@@ -14,6 +14,7 @@ import (
 
 	"culvert/fileservice/client"
 	"culvert/fileservice/server"
+	"culvert/internal/testkit"
 )
 
 // ShortTimeout is the timeout for connections that a test stalls. Tests wait for its end, and a slow machine answers
@@ -30,17 +31,7 @@ func Serve(t testing.TB, dir string, change func(*server.Config)) *client.Client
 // Listen serves a directory until the end of the test, and returns the address.
 func Listen(t testing.TB, dir string, change func(*server.Config)) string {
 	t.Helper()
-	return ListenOn(t, ListenLocally(t), dir, change)
-}
-
-// ListenLocally listens on a free port of the loopback interface.
-func ListenLocally(t testing.TB) net.Listener {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listener
+	return ListenOn(t, testkit.ListenTCP(t), dir, change)
 }
 
 // StartServer serves on a listener. The test closes the server, and then receives the result of Serve.

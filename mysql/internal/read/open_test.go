@@ -178,8 +178,8 @@ func TestUnavailable(t *testing.T) {
 		{"no server", "mysql://u:s3cr3t@" + refusing + "/d", "connection refused"},
 		{"no database", strings.Replace(database.URL(), database.Name, "nowhere", 1), "Unknown database 'nowhere'"},
 		{"no user", strings.Replace(database.URL(), "root", "stranger:s3cr3t", 1), "Access denied for user 'stranger'"},
-		{"no MySQL", "mysql://u:s3cr3t@" + greeter(t, "220 mail.example.com\r\n") + "/d", "cannot connect"},
-		{"a broken greeting", "mysql://u:s3cr3t@" + greeter(t, "\x01\x00\x00\x00\x0a") + "/d", "not a MySQL server"},
+		{"no MySQL", "mysql://u:s3cr3t@" + testkit.Greeter(t, "220 mail.example.com\r\n") + "/d", "cannot connect"},
+		{"a broken greeting", "mysql://u:s3cr3t@" + testkit.Greeter(t, "\x01\x00\x00\x00\x0a") + "/d", "not a MySQL server"},
 		{"silence", "mysql://u:s3cr3t@" + silent(t) + "/d?connect-timeout=1", "no answer within 1s"},
 	} {
 		_, err := read.Open(context.Background(), test.address)
@@ -205,32 +205,6 @@ func silent(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	return listener.Addr().String()
-}
-
-// greeter is a server that says something and closes the connection. It returns the address.
-func greeter(t *testing.T, greeting string) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte(greeting))
-			conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		listener.Close()
-		<-done
-	})
 	return listener.Addr().String()
 }
 

@@ -91,8 +91,8 @@ func TestUnavailable(t *testing.T) {
 		{"no database", server.ConnString("nowhere"), `database "nowhere" does not exist`},
 		{"keywords with a URL", "host=" + t.TempDir() + " application_name=http://a/b@c", "no such file or directory"},
 		{"no role", server.ConnString("postgres") + " user=stranger", `role "stranger" does not exist`},
-		{"no PostgreSQL", "postgres://u:s3cr3t@" + greeter(t) + "/d?sslmode=disable", "cannot connect"},
-		{"no TLS", "postgres://u:s3cr3t@" + greeter(t) + "/d?sslmode=require", "refused TLS"},
+		{"no PostgreSQL", "postgres://u:s3cr3t@" + testkit.Greeter(t, "N220 mail.example.com\r\n") + "/d?sslmode=disable", "cannot connect"},
+		{"no TLS", "postgres://u:s3cr3t@" + testkit.Greeter(t, "N220 mail.example.com\r\n") + "/d?sslmode=require", "refused TLS"},
 	} {
 		_, err := read.Open(context.Background(), test.connString)
 		if !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
@@ -102,32 +102,6 @@ func TestUnavailable(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-}
-
-// greeter is a server of another kind. It returns the address.
-func greeter(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_, _ = conn.Write([]byte("N220 mail.example.com\r\n"))
-			conn.Close()
-		}
-	}()
-	t.Cleanup(func() {
-		listener.Close()
-		<-done
-	})
-	return listener.Addr().String()
 }
 
 // TestErrorsHoldNoPassword gives connection strings that are wrong, with a password at all places that one comes to
