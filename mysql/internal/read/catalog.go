@@ -15,7 +15,8 @@ const listing = "listing the tables"
 
 // Tables returns the names of the tables of a database, sorted by bytes. For "", these are the tables of the opened
 // database, or of all databases except the system's if none is opened. A name in the opened database is the table's
-// alone; others are database.table, with backticks if Table would otherwise find another table.
+// alone; others are database.table, with backticks if Table would otherwise find another table. They are those of the
+// first time that Tables, Omitted or Schema asked.
 //
 // Views, sequences, and MERGE tables, whose rows belong to other tables, are left out: see [DB.Omitted]. So are tables
 // on which the user has no rights, since the server hides them, and those in which a load of the whole database keeps
@@ -25,7 +26,7 @@ func (db *DB) Tables(ctx context.Context, schema string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	tables := slices.DeleteFunc(found, func(row []string) bool {
+	tables := slices.DeleteFunc(slices.Clone(found), func(row []string) bool {
 		return !slices.Contains(catalog.BaseTypes, row[2]) || isMerge(row) || isOfLoad(row)
 	})
 	return db.session.distinctNames(ctx, tables)
@@ -59,14 +60,19 @@ func isOfLoad(row []string) bool {
 	return row[1] == catalog.Restoring || row[1] == catalog.RestoringLedger
 }
 
-// list returns the schema, the name, the type and the engine of what is listed as a table, in order.
+// list returns the schema, the name, the type and the engine of what is listed as a table, in order. The caller does
+// not change it. An export needs it three times, and the server may open each table for it, so it is asked for once.
 func (db *DB) list(ctx context.Context, schema string) ([][]string, error) {
 	if err := db.begin(ctx); err != nil {
 		return nil, err
 	}
 	s := db.session
+	asked := cmp.Or(schema, s.Database)
+	if found := s.listed[asked]; found != nil {
+		return found, nil
+	}
 	all := "TABLE_SCHEMA NOT IN (" + catalog.SystemSchemas + ")"
-	if schema = cmp.Or(schema, s.Database); schema != "" {
+	if schema = asked; schema != "" {
 		known, err := s.schemaNamed(ctx, schema)
 		if err != nil {
 			return nil, err
@@ -81,6 +87,10 @@ func (db *DB) list(ctx context.Context, schema string) ([][]string, error) {
 	}
 	found = slices.DeleteFunc(found, func(row []string) bool { return schema != "" && row[0] != schema })
 	slices.SortFunc(found, slices.Compare[[]string])
+	if s.listed == nil {
+		s.listed = map[string][][]string{}
+	}
+	s.listed[asked] = found
 	return found, nil
 }
 

@@ -47,6 +47,13 @@ func TestTables(t *testing.T) {
 			t.Errorf("Tables(%q) = %q and the error %v, want %q", test.schema, got, err, test.want)
 		}
 	}
+	database.Exec(t, "CREATE TABLE later (i int)")
+	if got, err := db.Tables(context.Background(), ""); err != nil || !slices.Equal(got, own) {
+		t.Errorf("tables are %q and the error %v, after they were %q", got, err, own)
+	}
+	if got, err := openAgain(t, database.URL()).Tables(context.Background(), ""); !slices.Contains(got, "later") {
+		t.Errorf("tables of a new connection are %q and the error %v", got, err)
+	}
 	const merge = ", whose rows are those of other tables"
 	for schema, want := range map[string][]string{
 		"": {`the MERGE table "m"` + merge, `the sequence "s"`, `the view "v"`}, other.Name: nil,

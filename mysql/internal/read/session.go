@@ -18,7 +18,8 @@ type session struct {
 	names map[string]*facts // of tables, by the names that they were asked for by: see Prepare
 	facts map[string]*facts // the same, by their keys
 
-	converted map[string]bool // whether texts of a character set survive, for those that were asked for
+	listed    map[string][][]string // what list found, by the database that was asked for
+	converted map[string]bool       // whether texts of a character set survive, for those that were asked for
 }
 
 // connect connects and makes the settings. The session is in no transaction yet.
