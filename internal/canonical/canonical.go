@@ -57,7 +57,9 @@ type column struct {
 	differs func(field []byte) bool // whether it may, which is quicker to see than its canonical text; or nil
 
 	// quick brings a field, from at to end of a line, to its canonical text, if it is one of most, or is nil.
-	quick func(l *jsonInLine, line []byte, at, end int) bool
+	quick func(j *jsonInLine, line []byte, at, end int) bool
+
+	usual usual // in which a number does not differ, which is quicker still to see
 }
 
 // mayDiffer reports whether a field of the column, as it is written, may differ from the canonical one.
@@ -79,7 +81,7 @@ func TypesOf(columns []source.Column, printed source.Dialect, changed ...string)
 			by = ""
 		}
 		if mayDiffer(c, by) {
-			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by), quickOf(c)})
+			t.checked = append(t.checked, column{i, c.Logical, lookOf(c, by), quickOf(c), usualOf(c, by)})
 			t.zeros = hasZeros(c, by) && (t.zeros || len(t.checked) == 1)
 		}
 	}
@@ -167,6 +169,7 @@ type Adder struct {
 	line   jsonInLine // and the canonical line
 	ends   []int      // of the fields of a line
 	field  []byte     // without its quotes
+	looked bool       // memory may have grown in this line
 
 	parts struct {
 		text, canonical rowsum.Adder
@@ -215,7 +218,10 @@ func (a *Adder) Row(line []byte, ends []int) {
 		if canonical, differs := a.canonical(line, ends); differs {
 			sum = rowsum.Of(canonical)
 		}
-		a.shrink()
+		if a.looked {
+			a.shrink()
+			a.looked = false
+		}
 	}
 	a.Canonical.Add(sum)
 }
@@ -243,14 +249,16 @@ func (a *Adder) canonical(line []byte, ends []int) (canonical []byte, differs bo
 		if c.index > 0 {
 			at = ends[c.index-1] + 1
 		}
-		if at == end {
+		if at == end || c.usual.most > 0 && c.usual.fits(line, at, end) {
 			continue
 		}
-		if line[at] == '"' && c.logical.Class == source.JSONClass && (c.differs == nil || a.types.zeros) &&
-			a.line.take(line, at, end) {
-			continue
+		if line[at] == '"' && c.logical.Class == source.JSONClass && (c.differs == nil || a.types.zeros) {
+			if a.looked = true; a.line.take(line, at, end) {
+				continue
+			}
 		}
 		if c.mayDiffer(line[at:end]) {
+			a.looked = true
 			a.appendCanonical(c, line, at, end)
 		}
 	}

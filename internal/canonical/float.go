@@ -65,7 +65,7 @@ func (f *floats) append(dst, text []byte) ([]byte, bool) {
 
 // isPlain reports whether a text is that of a number with so few digits that it is the shortest, as most are.
 func (f *floats) isPlain(text []byte) bool {
-	rest := bytes.TrimPrefix(text, []byte{'-'})
+	rest := withoutSign(text)
 	whole := digits(rest)
 	if whole == 0 || whole > f.large || whole > 1 && rest[0] == '0' {
 		return false

@@ -45,9 +45,9 @@ func lookOf(c source.Column, printed source.Dialect) func(field []byte) bool {
 	return nil
 }
 
-// quickOf returns what brings fields of a column to their canonical text, if most of them differ from it: a moment that
+// quickOf returns what brings fields of a column to their canonical text, if many of them differ from it: a moment that
 // does not say its zone, such as a TIMESTAMP of MySQL, is in UTC. It returns false for rare fields.
-func quickOf(c source.Column) func(l *jsonInLine, line []byte, at, end int) bool {
+func quickOf(c source.Column) func(j *jsonInLine, line []byte, at, end int) bool {
 	switch {
 	case c.Logical.List:
 		return nil
@@ -55,6 +55,10 @@ func quickOf(c source.Column) func(l *jsonInLine, line []byte, at, end int) bool
 		return (*jsonInLine).moment
 	case c.Logical.Class == source.BoolClass:
 		return (*jsonInLine).digit
+	case c.Logical.Class == source.FloatClass:
+		return floatsOf(c.Logical.Bits).whole
+	case c.Logical.Class == source.DecimalClass && c.Logical.Precision > 0 && c.Logical.Scale > 0:
+		return padded(c.Logical.Scale)
 	}
 	return nil
 }
@@ -234,7 +238,7 @@ func withoutZeros(text []byte) (canonical []byte, ok bool) {
 // isDecimal reports whether a text is a decimal number in canonical form, with scale digits after its point. It reports
 // false for all numbers that begin with -0.
 func isDecimal(text []byte, scale int) bool {
-	rest := bytes.TrimPrefix(text, []byte{'-'})
+	rest := withoutSign(text)
 	whole := digits(rest)
 	if whole == 0 || whole > maxWhole || rest[0] == '0' && (whole > 1 || len(rest) < len(text)) {
 		return false

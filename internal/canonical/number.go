@@ -32,7 +32,7 @@ func appendInt(dst, text []byte) ([]byte, bool) {
 
 // isInt reports whether a text is a whole number in canonical form.
 func isInt(text []byte) bool {
-	digits := bytes.TrimPrefix(text, []byte{'-'})
+	digits := withoutSign(text)
 	if len(digits) == 0 || digits[0] == '0' && len(text) > 1 {
 		return false
 	}
