@@ -38,23 +38,26 @@ func daysSince1970(year, month, d int) int64 {
 	return int64(era*146097 + ofEra*365 + ofEra/4 - ofEra/100 + ofYear - 719468)
 }
 
-// DayOf returns the day with a number, which counts from 1970, in the proleptic Gregorian calendar: the inverse,
-// civil_from_days. The year before 1 is 0.
+// DayOf returns the day with a number, which counts from 1970, in the proleptic Gregorian calendar: the inverse. The
+// year before 1 is 0. It divides by multiplying, within an era of 400 years, as Cassio Neri and Lorenz Schneider describe
+// it (Euclidean affine functions and their application to calendar algorithms).
 func DayOf(number int64) (year, month, day int) {
 	const ofEra = 146097
 	number += 719468
-	era, n := number/ofEra, int(number%ofEra)
+	era, n := number/ofEra, number%ofEra
 	if n < 0 {
 		era, n = era-1, n+ofEra
 	}
-	year = (n - n/1460 + n/36524 - n/146096) / 365
-	n -= 365*year + year/4 - year/100
-	month = (5*n + 2) / 153
-	n -= (153*month + 2) / 5
-	if year += 400 * int(era); month < 10 {
-		return year, month + 3, n + 1
+	quarters := uint32(4*n + 3)
+	century := quarters / ofEra
+	product := 2939745 * uint64(quarters%ofEra|3) // 2 to the power 32, divided by a quarter of the days of four years
+	ofYear := uint32(product) / 2939745 / 4
+	months := 2141*ofYear + 197913
+	year, month, day = 400*int(era)+int(100*century)+int(product>>32), int(months>>16), int(months&0xffff/2141)+1
+	if ofYear >= 306 { // January and February
+		return year + 1, month - 12, day
 	}
-	return year + 1, month - 9, n + 1
+	return year, month, day
 }
 
 // pair returns the number of two digits, or -1.

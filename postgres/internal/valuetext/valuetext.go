@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"math"
+	"slices"
 	"strconv"
 
 	"culvert/internal/canonical"
@@ -105,30 +106,29 @@ func appendTime(dst, value []byte, zone string) ([]byte, bool) {
 		days, ofDay = days-1, ofDay+day
 	}
 	dst, before := appendYMD(dst, days)
-	seconds, fraction := int(ofDay/second), int(ofDay%second)
-	dst = appendTwo(append(dst, ' '), seconds/3600)
-	dst = appendTwo(append(dst, ':'), seconds/60%60)
-	dst = appendTwo(append(dst, ':'), seconds%60)
+	seconds, fraction := uint32(ofDay/second), uint32(ofDay%second)
+	const whole, usual = len(" 15:04:05"), len(" 15:04:05.000000")
+	dst = slices.Grow(dst, usual)
+	clock := (*[usual]byte)(dst[len(dst):][:usual])
+	clock[0], clock[3], clock[6], clock[whole] = ' ', ':', ':', '.'
+	putTwo(clock[1:], seconds/3600)
+	putTwo(clock[4:], seconds/60%60)
+	putTwo(clock[7:], seconds%60)
+	end := whole
 	if fraction != 0 {
-		dst = appendFraction(dst, fraction)
+		putTwo(clock[10:], fraction/10_000)
+		putTwo(clock[12:], fraction/100%100)
+		putTwo(clock[14:], fraction%100)
+		for end = usual; clock[end-1] == '0'; end-- { // it has no zeros at its end
+		}
 	}
-	dst = append(dst, zone...)
+	dst = append(dst[:len(dst)+end], zone...)
 	return append(dst, before...), true
-}
-
-// appendFraction prints a period and microseconds without trailing zeros.
-func appendFraction(dst []byte, micros int) []byte {
-	dst = append(dst, '.')
-	for unit := 100_000; micros > 0; unit /= 10 {
-		dst = append(dst, '0'+byte(micros/unit))
-		micros %= unit
-	}
-	return dst
 }
 
 // appendYMD prints year, month and day of a day since the epoch, the year with at least four digits. It returns the
 // suffix of the whole text: the year before 1 is 1 BC.
-func appendYMD(dst []byte, days int64) (ymd []byte, before string) {
+func appendYMD(dst []byte, days int64) (_ []byte, before string) {
 	year, month, day := canonical.DayOf(epoch + days)
 	if year <= 0 {
 		year, before = 1-year, " BC"
@@ -138,13 +138,28 @@ func appendYMD(dst []byte, days int64) (ymd []byte, before string) {
 	} else {
 		dst = appendTwo(appendTwo(dst, year/100), year%100)
 	}
-	dst = appendTwo(append(dst, '-'), month)
-	dst = appendTwo(append(dst, '-'), day)
-	return dst, before
+	const size = len("-01-02")
+	dst = slices.Grow(dst, size)
+	md := (*[size]byte)(dst[len(dst):][:size])
+	md[0], md[3] = '-', '-'
+	putTwo(md[1:], uint32(month))
+	putTwo(md[4:], uint32(day))
+	return dst[:len(dst)+size], before
 }
 
 // appendTwo prints a number below 100 with two digits.
-func appendTwo(dst []byte, n int) []byte { return append(dst, '0'+byte(n/10), '0'+byte(n%10)) }
+func appendTwo(dst []byte, n int) []byte { return binary.LittleEndian.AppendUint16(dst, twoDigits[n]) }
+
+// putTwo prints a number below 100 with two digits.
+func putTwo(dst []byte, n uint32) { binary.LittleEndian.PutUint16(dst, twoDigits[n]) }
+
+// twoDigits has the digits of the numbers below 100.
+var twoDigits = func() (all [100]uint16) {
+	for n := range all {
+		all[n] = '0' + uint16(n/10) | ('0'+uint16(n%10))<<8
+	}
+	return all
+}()
 
 // appendUUID prints 16 bytes in groups of 4, 2, 2, 2 and 6.
 func appendUUID(dst, value []byte) ([]byte, bool) {
