@@ -113,7 +113,7 @@ func (w *body) addLists(c *typed.Column, b *source.Batch, column int) error {
 // addValues adds a column whose values have a size. A NULL has one too, of zeros.
 func (w *body) addValues(c *typed.Column, b *source.Batch, column int) error {
 	s := w.s
-	data, nulls := s.data[:0], 0
+	data, nulls, hasInts := s.data[:0], 0, c.HasInts()
 	s.present = s.present[:0]
 	for row := range b.Rows() {
 		kind, value := b.AnyValue(row, column)
@@ -124,6 +124,12 @@ func (w *body) addValues(c *typed.Column, b *source.Batch, column int) error {
 			nulls++
 			data = append(data, zeros[:c.Size]...)
 			continue
+		}
+		if hasInts && kind != source.Bytes {
+			if v, ok := c.Int(value); ok {
+				data = c.AppendInt(data, v)
+				continue
+			}
 		}
 		var why typed.Reason
 		if data, why = c.Append(data, kind, value, &s.values); why != "" {

@@ -108,6 +108,7 @@ func (e *encoder) appendValues(dst []byte, b *source.Batch, i, at int, s *scratc
 		}
 	}
 	values, nulls := s.packed[:0], 0
+	hasInts := c.HasInts()
 	s.present = s.present[:0]
 	for row := range b.Rows() {
 		kind, value := b.AnyValue(row, at)
@@ -117,6 +118,12 @@ func (e *encoder) appendValues(dst []byte, b *source.Batch, i, at int, s *scratc
 			}
 			nulls++
 			continue
+		}
+		if hasInts && kind != source.Bytes {
+			if v, ok := c.Int(value); ok {
+				values = c.AppendInt(values, v)
+				continue
+			}
 		}
 		var why typed.Reason
 		if values, why = c.appendValue(values, kind, value, &s.values); why != "" {

@@ -28,7 +28,7 @@ func TestDecimals(t *testing.T) {
 		if ok {
 			short++
 		}
-		if ok && (!fits || got != want) {
+		if ok && (!fits || uint64(got) != want[0] || uint64(got>>63) != want[1]) {
 			t.Fatalf("%q as %v is %v, want %v (%v)", text, c.Logical, got, want, fits)
 		}
 	}
