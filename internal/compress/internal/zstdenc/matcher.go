@@ -14,8 +14,10 @@ const (
 	// within the window.
 	positions = window - 1
 
-	// skipLog is how fast the search accelerates in text without matches: by one byte for each 1<<skipLog bytes.
-	skipLog = 6
+	// skipLog is how fast the search accelerates in text without matches: by one byte for each 1<<skipLog bytes. Most
+	// runs of literals that are longer than a short word, such as hashes, are long, so the search soon takes two bytes
+	// more.
+	skipLog, soonLog, soonMost = 6, 4, 2
 )
 
 // matcher divides blocks of a text into sequences.
@@ -70,7 +72,7 @@ func (m *matcher) find(start, end int) {
 			offset = recent.first
 		} else if offset == 0 {
 			if offset = m.replace(word>>8, i+1); offset == 0 {
-				i += 2 + (i-done)>>skipLog
+				i += 2 + min((i-done)>>soonLog, soonMost) + (i-done)>>skipLog
 				continue
 			}
 			i++
