@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
@@ -294,6 +295,13 @@ func newDirectory(
 var errNotEmpty = errors.New("the output directory is not empty")
 
 func checkNew(l *argument.Location, force bool) (err error) {
+	if target, err := os.Readlink(l.Text); err == nil {
+		if _, err := os.Stat(l.Text); errors.Is(err, fs.ErrNotExist) {
+			return command.WithHint(
+				fmt.Errorf("output %q is a symbolic link to %q, which does not exist", l.Text, target),
+				"make the directory that it leads to, or choose another one with -o DIR")
+		}
+	}
 	info, err := l.Info()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
