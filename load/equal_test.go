@@ -19,6 +19,7 @@ import (
 // TestEqualAcross takes rows of every type to each other system, and reads them back there: they are equal, or refused
 // by row and column. What is changed there by hand afterwards is found.
 func TestEqualAcross(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	systems := map[string]func(t *testing.T) database{
 		"sqlite": equalSQLite, "postgres": equalPostgres, "mariadb": equalMariaDB,

@@ -194,6 +194,7 @@ func TestBucketRecovers(t *testing.T) {
 // TestBucketWriteFails has faults that end a command: there is no object and no upload, and the error says which object
 // was to be written, and what to do next.
 func TestBucketWriteFails(t *testing.T) {
+	testkit.Long(t)
 	fatal := func(kind stores.Kind, f fault) func(*http.Request) *fault {
 		return stores.Always(kind.Of, f)
 	}
@@ -295,6 +296,7 @@ func TestBucketUnnamable(t *testing.T) {
 // TestBucketReadFails has faults that end a command which reads: what it has read is right, and nothing has the name of
 // a file that is complete.
 func TestBucketReadFails(t *testing.T) {
+	testkit.Long(t)
 	short := func(r *http.Response) {
 		r.Body = io.NopCloser(io.LimitReader(r.Body, 1000))
 		r.ContentLength = 1000
@@ -365,6 +367,7 @@ func TestBucketSilent(t *testing.T) {
 
 // TestBucketStopped stops and kills writers at several points.
 func TestBucketStopped(t *testing.T) {
+	testkit.Long(t)
 	withBuckets(t, func(t *testing.T, u *bucketUser) {
 		for _, kind := range []stores.Kind{stores.Begin, stores.Uploads, stores.Part, stores.Complete} {
 			for name, verb := range map[string]string{"Interrupt": "encrypt", "Kill": "export"} {

@@ -17,6 +17,7 @@ import (
 // TestBucketMemory exports many tables, each of a little less than a part, to a bucket that takes its time for each.
 // The process stays within the bound of docs/memory.md.
 func TestBucketMemory(t *testing.T) {
+	testkit.Long(t)
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/internal/testkit/stores"
 )
 
@@ -37,6 +38,7 @@ func (u *bucketUser) wantUnfinished(t *testing.T, url string, export ...string) 
 // TestBucketTablesStopped kills exports of several tables, or lets the store fail, before one of the tables and before
 // the manifest.
 func TestBucketTablesStopped(t *testing.T) {
+	testkit.Long(t)
 	withBuckets(t, func(t *testing.T, u *bucketUser) {
 		export := []string{"export", "shop.db", "--all", "--quiet", "-o"}
 		for _, name := range []string{"t3.csv", "manifest"} {
@@ -84,6 +86,7 @@ func afterRanges(f fault) func(*http.Request) *fault {
 // TestBucketReadersFail has faults in the middle of an encrypted object. No command that reads it takes it for whole,
 // and the error names it.
 func TestBucketReadersFail(t *testing.T) {
+	testkit.Long(t)
 	withBuckets(t, func(t *testing.T, u *bucketUser) {
 		_, direct := u.proxy(t, nil)
 		u.want(t, 0, "encrypt", "big", "-o", direct)

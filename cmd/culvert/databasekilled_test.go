@@ -38,6 +38,7 @@ var killedAt = []string{"culvert_restore", "few", "many"}
 // TestDatabaseKilled kills a load and a copy of a whole database before the rows, in them, and after them, and runs the
 // same command again each time.
 func TestDatabaseKilled(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for name, open := range map[string]func(t *testing.T) *killedDatabase{
 		"MariaDB": killedMariaDB, "SQLite": killedSQLite,

@@ -20,6 +20,7 @@ import (
 // TestLoadFaults pins what becomes of a table if its load is disturbed. Tables of the scripts hold a load up in the
 // middle, by a trigger that waits for an advisory lock. The scripts of each directory have a server of their own.
 func TestLoadFaults(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for _, dir := range []string{"testdata/loadfaults", "testdata/loadkilled"} {
 		t.Run(filepath.Base(dir), func(t *testing.T) { testLoadFaults(t, dir) })

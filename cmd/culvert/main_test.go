@@ -140,12 +140,14 @@ type peers struct {
 	err error
 }
 
-// condition knows pty, smalldisk and have:PROGRAM. With CULVERT_TEST_ALL=1 a program that is missing fails the script,
+// condition knows pty, smalldisk, long, as [testkit.Long] means it, and have:PROGRAM. With CULVERT_TEST_ALL=1 a program that is missing fails the script,
 // in place of being skipped.
 func (p *peers) condition(condition string) (bool, error) {
 	switch condition {
 	case "pty":
 		return havePTY, nil
+	case "long":
+		return testkit.RunsLong(), nil
 	case "smalldisk":
 		dir, err := os.MkdirTemp(p.dir, "disk")
 		return err == nil && canMount(dir), err

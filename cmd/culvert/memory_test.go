@@ -19,6 +19,7 @@ import (
 // TestExportMemory holds the process to the bound of docs/memory.md with rows of all sizes that cannot be compressed,
 // read by one connection and by several. In the long form these are all sizes.
 func TestExportMemory(t *testing.T) {
+	testkit.Long(t)
 	if testkit.RaceDetector() {
 		t.Skip("skipped: the race detector takes memory of its own")
 	}

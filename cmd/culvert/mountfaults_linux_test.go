@@ -68,6 +68,7 @@ func (r *remoteDir) kill() {
 // either fails or has moved the right bytes; no name has a part of a file; and the mount recovers. Each program meets
 // two faults, one reading and one writing; in the long form it meets all.
 func TestMountFaults(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	needMount(t)
 	if _, err := exec.LookPath("bash"); err != nil {

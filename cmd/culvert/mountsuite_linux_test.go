@@ -19,6 +19,7 @@ import (
 // TestMountSuite puts the mount of a server to the tests that every mount has to pass. Server and mount are processes
 // of the program.
 func TestMountSuite(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	needMount(t)
 	mountsuite.Run(t, mountServed, 10_000)

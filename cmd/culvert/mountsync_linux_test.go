@@ -133,6 +133,7 @@ var syncedPrograms = map[string]struct {
 // TestMountKeepsWhatIsSynced ends what is between a program and the disk at any moment. All that the program was told
 // is synced is in the tree then.
 func TestMountKeepsWhatIsSynced(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	needMount(t)
 	if _, err := exec.LookPath("sqlite3"); err != nil {

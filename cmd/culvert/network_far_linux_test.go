@@ -16,6 +16,7 @@ import (
 
 // TestNetworkFar breaks transfers off that go over long paths, on which one packet of a hundred is lost.
 func TestNetworkFar(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	for number, c := range []struct {
 		delay time.Duration // of a round trip

@@ -21,6 +21,9 @@ func TestNetwork(t *testing.T) {
 	t.Parallel()
 	for _, scripts := range []string{"network", "networkpages"} {
 		t.Run(scripts, func(t *testing.T) {
+			if scripts == "networkpages" {
+				testkit.Long(t)
+			}
 			t.Parallel()
 			n := newNetwork(t)
 			n.ip(t, "-n %s link add cable type veth peer name cable netns %s", n.here, n.there)

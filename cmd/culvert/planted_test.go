@@ -160,6 +160,9 @@ func TestPlanted(t *testing.T) {
 		"PostgreSQL": plantedPostgres, "MariaDB": plantedMariaDB, "SQLite": plantedSQLite,
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "PostgreSQL" {
+				testkit.Long(t)
+			}
 			r := &plantedRun{t, t.TempDir(), secrets}
 			d := open(t, statements)
 			if err := os.WriteFile(filepath.Join(r.dir, "mask.key"), []byte(plantedMaskKey), 0o600); err != nil {

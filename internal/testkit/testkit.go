@@ -34,11 +34,14 @@ func Missing(tb testing.TB, what, install string) {
 // broke.
 func Soak() bool { return os.Getenv("CULVERT_TEST_SOAK") == "1" }
 
+// RunsLong reports whether tests run that take long.
+func RunsLong() bool { return os.Getenv("CULVERT_TEST_ALL") == "1" || Soak() }
+
 // Long skips a test that takes long and that few changes can break. With CULVERT_TEST_ALL=1 and in ./dev soak, it does
 // nothing.
 func Long(tb testing.TB) {
 	tb.Helper()
-	if os.Getenv("CULVERT_TEST_ALL") != "1" && !Soak() {
+	if !RunsLong() {
 		tb.Skip("skipped: it takes long; to run it: CULVERT_TEST_ALL=1, or ./dev soak")
 	}
 }
