@@ -59,7 +59,8 @@ type Worker struct {
 
 // Run works on a job until the job is removed, or the context ends. Then it gives its tasks back. The error is nil if
 // the job is removed, which is when its manifest is written, or if the queue has lost it: then it may come back. The
-// error is [ErrNoJob] if there is none that has begun, and wraps [ErrNoCoordinator] if nothing goes on in it.
+// error is [ErrNoJob] if there is none that has begun, and wraps [ErrNoCoordinator] if nothing goes on in it. A caller
+// who knows that the job is removed ends the context with the cause [ErrNoJob], so that the queue is not asked for it.
 func (w *Worker) Run(ctx context.Context, name string) error {
 	job, err := w.Queue.Job(ctx, name, w.Secret)
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/ui"
+	"culvert/export"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -312,6 +313,11 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 	m, err := c.Run(inner)
 	if cause := context.Cause(inner); err != nil && cause != nil && ctx.Err() == nil {
 		err = cause // the workers of this process have failed
+	}
+	if err == nil || command.Is[*export.PartialError](err) {
+		// The job is removed. A worker that did not know would tell the queue that it ends, which takes half a second: for
+		// so long, the library for NATS asks again for a stream that nobody answers for.
+		cancel(workers.ErrNoJob)
 	}
 	cancel(nil)
 	working.Wait()
