@@ -171,7 +171,12 @@ func (pl *pipeline) run() error {
 			pl.stats.Text = pl.file.n
 		}
 	}()
-	pl.queue = ordered.New(frames, jobs, pl.work)
+	workers := jobs
+	if pl.part {
+		// With one, the reader itself would format and compress. Its server would wait meanwhile, and lose its core.
+		workers = max(workers, 2)
+	}
+	pl.queue = ordered.New(frames, workers, pl.work)
 	if pl.written = make(chan error, 1); pl.small && jobs == 1 && len(pl.readers) == 1 {
 		pl.unwritten = len(frames)
 	} else {
