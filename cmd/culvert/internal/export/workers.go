@@ -315,8 +315,8 @@ func (e *coordination) export(ctx context.Context, q *workers.Queue) (*manifest.
 		err = cause // the workers of this process have failed
 	}
 	if err == nil || command.Is[*export.PartialError](err) {
-		// The job is removed. A worker that did not know would tell the queue that it ends, which takes half a second: for
-		// so long, the library for NATS asks again for a stream that nobody answers for.
+		// The job is removed. A worker that did not know would tell the queue that it ends, which takes half a second:
+		// for so long, the library for NATS asks again for a stream that nobody answers for.
 		cancel(workers.ErrNoJob)
 	}
 	cancel(nil)
