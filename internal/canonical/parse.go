@@ -39,8 +39,8 @@ func daysSince1970(year, month, d int) int64 {
 }
 
 // DayOf returns the day with a number, which counts from 1970, in the proleptic Gregorian calendar: the inverse. The
-// year before 1 is 0. It divides by multiplying, within an era of 400 years, as Cassio Neri and Lorenz Schneider describe
-// it (Euclidean affine functions and their application to calendar algorithms).
+// year before 1 is 0. It divides by multiplying, within an era of 400 years, as Cassio Neri and Lorenz Schneider
+// describe it (Euclidean affine functions and their application to calendar algorithms).
 func DayOf(number int64) (year, month, day int) {
 	const ofEra = 146097
 	number += 719468
