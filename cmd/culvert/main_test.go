@@ -140,8 +140,8 @@ type peers struct {
 	err error
 }
 
-// condition knows pty, smalldisk, long, as [testkit.Long] means it, and have:PROGRAM. With CULVERT_TEST_ALL=1 a program that is missing fails the script,
-// in place of being skipped.
+// condition knows pty, smalldisk, long, as [testkit.Long] means it, and have:PROGRAM. With CULVERT_TEST_ALL=1 a program
+// that is missing fails the script, in place of being skipped.
 func (p *peers) condition(condition string) (bool, error) {
 	switch condition {
 	case "pty":
