@@ -106,11 +106,11 @@ func Greeter(tb testing.TB, greeting string) (address string) {
 				return
 			}
 			_, _ = conn.Write([]byte(greeting))
-			conn.Close()
+			_ = conn.Close()
 		}
 	}()
 	tb.Cleanup(func() {
-		listener.Close()
+		_ = listener.Close()
 		<-done
 	})
 	return listener.Addr().String()

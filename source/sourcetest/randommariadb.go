@@ -155,7 +155,9 @@ func (m mariaDBSchema) columns(s *RandomSchema, t *RandomTable) (lines []string)
 }
 
 func (mariaDBSchema) references(s *RandomSchema) {
-	s.reference("int", func() string { return s.OneOf("", "ON DELETE CASCADE ON UPDATE SET NULL", "ON DELETE SET NULL") })
+	s.reference("int", func() string {
+		return s.OneOf("", "ON DELETE CASCADE ON UPDATE SET NULL", "ON DELETE SET NULL")
+	})
 }
 
 func (m mariaDBSchema) partitions(s *RandomSchema) {

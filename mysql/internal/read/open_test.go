@@ -179,7 +179,10 @@ func TestUnavailable(t *testing.T) {
 		{"no database", strings.Replace(database.URL(), database.Name, "nowhere", 1), "Unknown database 'nowhere'"},
 		{"no user", strings.Replace(database.URL(), "root", "stranger:s3cr3t", 1), "Access denied for user 'stranger'"},
 		{"no MySQL", "mysql://u:s3cr3t@" + testkit.Greeter(t, "220 mail.example.com\r\n") + "/d", "cannot connect"},
-		{"a broken greeting", "mysql://u:s3cr3t@" + testkit.Greeter(t, "\x01\x00\x00\x00\x0a") + "/d", "not a MySQL server"},
+		{
+			"a broken greeting", "mysql://u:s3cr3t@" + testkit.Greeter(t, "\x01\x00\x00\x00\x0a") + "/d",
+			"not a MySQL server",
+		},
 		{"silence", "mysql://u:s3cr3t@" + silent(t) + "/d?connect-timeout=1", "no answer within 1s"},
 	} {
 		_, err := read.Open(context.Background(), test.address)

@@ -267,7 +267,8 @@ func afterSQL(t *target, d *source.Definition) []string {
 	}
 	for _, c := range d.Columns {
 		if c.Comment != "" {
-			statements = append(statements, "COMMENT ON COLUMN "+t.sql+"."+sqltext.Quote(c.Name)+" IS "+sqltext.Literal(c.Comment))
+			statements = append(statements,
+				"COMMENT ON COLUMN "+t.sql+"."+sqltext.Quote(c.Name)+" IS "+sqltext.Literal(c.Comment))
 		}
 	}
 	return append(statements, d.After...)
@@ -279,8 +280,8 @@ func numberedSQL(t *target, s source.Sequence) string {
 	if s.Last != nil {
 		last = "greatest(" + last + ", " + strconv.FormatInt(*s.Last, 10) + ")"
 	}
-	return "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(" + sqltext.Literal(t.sql) + ", " + sqltext.Literal(s.Column) +
-		"), " + last + ") FROM " + t.sql + " HAVING " + last + " > 0"
+	return "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence(" + sqltext.Literal(t.sql) + ", " +
+		sqltext.Literal(s.Column) + "), " + last + ") FROM " + t.sql + " HAVING " + last + " > 0"
 }
 
 // runAll runs statements one by one. None can have a second one in it. If rows violate a constraint that is added, the

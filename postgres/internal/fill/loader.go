@@ -68,8 +68,8 @@ func (l *loader) ready() error {
 
 var errMerged = errors.New("postgres: rows were read back after they were added by key, so no rows can follow")
 
-// takes is ready for rows.
-func (l *loader) takes() error {
+// readyForRows is ready, unless rows were read back after they were added by key: no others can follow.
+func (l *loader) readyForRows() error {
 	if err := l.ready(); err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (l *loader) takes() error {
 // Add adds the rows of a batch.
 func (l *loader) Add(b *source.Batch) error {
 	if l.running == nil {
-		if err := l.takes(); err != nil {
+		if err := l.readyForRows(); err != nil {
 			return err
 		}
 		l.running, l.sent, l.copied = l.feed(), 0, lineCount{}
@@ -139,7 +139,7 @@ func (l *loader) load(in *input, form string) error {
 	if err := l.finish(); err != nil {
 		return err
 	}
-	if err := l.takes(); err != nil {
+	if err := l.readyForRows(); err != nil {
 		return err
 	}
 	tag, err := l.s.conn.CopyFrom(l.t.ctx, in, l.copySQL(form))

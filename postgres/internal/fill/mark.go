@@ -14,7 +14,7 @@ func (l *loader) copySQL(form string) string { return l.t.copySQL(form, !l.marks
 
 // SetMark makes a savepoint.
 func (l *loader) SetMark(again bool) error {
-	if err := l.takes(); err != nil {
+	if err := l.readyForRows(); err != nil {
 		return err
 	}
 	sql := markSQL

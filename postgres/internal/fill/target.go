@@ -187,8 +187,8 @@ JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = h.table_nam
 func targetOf(row [][]byte) *target {
 	schema, table := string(row[2]), string(row[3])
 	return &target{
-		oid: string(row[1]), schema: schema, sql: sqltext.Quote(schema) + "." + sqltext.Quote(table), kind: string(row[4]),
-		copied: table, rows: string(row[5]), inherited: string(row[6]) == "t",
+		oid: string(row[1]), schema: schema, sql: sqltext.Quote(schema) + "." + sqltext.Quote(table),
+		kind: string(row[4]), copied: table, rows: string(row[5]), inherited: string(row[6]) == "t",
 	}
 }
 

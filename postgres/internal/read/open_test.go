@@ -85,14 +85,15 @@ func TestUnavailable(t *testing.T) {
 	clearEnvironment(t)
 	server := testkit.Postgres(t)
 	refusing := testkit.Address(t)
+	other := testkit.Greeter(t, "N220 mail.example.com\r\n") // refuses TLS, and is no PostgreSQL
 	for _, test := range []struct{ name, connString, want string }{
 		{"no socket", "user=s3cr3t-not host=" + t.TempDir(), "no such file or directory"},
 		{"no server", "postgres://u:s3cr3t@" + refusing + "/d", "connection refused"},
 		{"no database", server.ConnString("nowhere"), `database "nowhere" does not exist`},
 		{"keywords with a URL", "host=" + t.TempDir() + " application_name=http://a/b@c", "no such file or directory"},
 		{"no role", server.ConnString("postgres") + " user=stranger", `role "stranger" does not exist`},
-		{"no PostgreSQL", "postgres://u:s3cr3t@" + testkit.Greeter(t, "N220 mail.example.com\r\n") + "/d?sslmode=disable", "cannot connect"},
-		{"no TLS", "postgres://u:s3cr3t@" + testkit.Greeter(t, "N220 mail.example.com\r\n") + "/d?sslmode=require", "refused TLS"},
+		{"no PostgreSQL", "postgres://u:s3cr3t@" + other + "/d?sslmode=disable", "cannot connect"},
+		{"no TLS", "postgres://u:s3cr3t@" + other + "/d?sslmode=require", "refused TLS"},
 	} {
 		_, err := read.Open(context.Background(), test.connString)
 		if !errors.Is(err, source.ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
