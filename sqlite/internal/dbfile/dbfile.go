@@ -105,6 +105,23 @@ func Open(f File) (*sqlite3.Conn, error) {
 	return conn, nil
 }
 
+// TextRows binds texts to the parameters of a statement, and returns all its rows as texts. NULL is "".
+func TextRows(stmt *sqlite3.Stmt, args ...string) (all [][]string, err error) {
+	for i, arg := range args {
+		if err := stmt.BindText(i+1, arg); err != nil {
+			return nil, err
+		}
+	}
+	for stmt.Step() {
+		row := make([]string, stmt.ColumnCount())
+		for i := range row {
+			row[i] = stmt.ColumnText(i)
+		}
+		all = append(all, row)
+	}
+	return all, stmt.Err()
+}
+
 // uri returns a URI as in https://sqlite.org/uri.html, so that every path, even ":memory:", names a file.
 func (f File) uri() (string, error) {
 	abs, err := filepath.Abs(f.Path)

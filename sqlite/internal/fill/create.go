@@ -33,7 +33,7 @@ func (t *table) resolveNew(name string) error {
 	case isOwn && !strings.EqualFold(name, d.Name) && !strings.EqualFold(name, "main."+d.Name):
 		return fmt.Errorf("sqlite: a table that is made keeps its name, which is %q, not %q", d.Name, name)
 	}
-	found, err := t.db.texts(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", d.Name)
+	found, err := t.db.textRows(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", d.Name)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (t *table) resolveNew(name string) error {
 // hasTable returns what reports whether there is a table.
 func (db *DB) hasTable(ctx context.Context) func(schema, table string) (bool, error) {
 	return func(_, table string) (bool, error) {
-		found, err := db.texts(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", table)
+		found, err := db.textRows(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", table)
 		return len(found) > 0, err
 	}
 }

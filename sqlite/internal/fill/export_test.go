@@ -27,7 +27,7 @@ func Pragmas(t *testing.T, db *DB, names ...string) string {
 	t.Helper()
 	var values []string
 	for _, name := range names {
-		found, err := db.texts(t.Context(), "PRAGMA "+name)
+		found, err := db.textRows(t.Context(), "PRAGMA "+name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -110,26 +110,14 @@ func (db *DB) exec(ctx context.Context, sql string) error {
 	return nil
 }
 
-// texts returns the columns of all rows of a query with the parameters args.
-func (db *DB) texts(ctx context.Context, sql string, args ...string) (all [][]string, err error) {
+// textRows returns all rows of a statement with the parameters args.
+func (db *DB) textRows(ctx context.Context, sql string, args ...string) (all [][]string, err error) {
 	stmt, _, err := db.conn.Prepare(sql)
 	if err != nil {
 		return nil, db.fail(ctx, err)
 	}
 	defer finish(stmt)
-	for i, arg := range args {
-		if err := stmt.BindText(i+1, arg); err != nil {
-			return nil, db.fail(ctx, err)
-		}
-	}
-	for stmt.Step() {
-		row := make([]string, stmt.ColumnCount())
-		for i := range row {
-			row[i] = stmt.ColumnText(i)
-		}
-		all = append(all, row)
-	}
-	if err := stmt.Err(); err != nil {
+	if all, err = dbfile.TextRows(stmt, args...); err != nil {
 		return nil, db.fail(ctx, err)
 	}
 	return all, nil

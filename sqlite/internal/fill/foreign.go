@@ -33,7 +33,7 @@ func (t *table) noteLost(stays func(other string) bool) error {
 	if !t.checksKeys() {
 		return nil
 	}
-	found, err := t.db.texts(t.ctx, `SELECT DISTINCT s.name FROM main.sqlite_schema AS s
+	found, err := t.db.textRows(t.ctx, `SELECT DISTINCT s.name FROM main.sqlite_schema AS s
 		CROSS JOIN pragma_foreign_key_list(s.name, 'main') AS f
 		WHERE s.type = 'table' AND f."table" = ?1 COLLATE NOCASE AND s.name <> ?1 ORDER BY s.name`, t.name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *table) noteLost(stays func(other string) bool) error {
 		if !t.takesKeys() {
 			break
 		}
-		_, err := t.db.texts(t.ctx, "INSERT INTO "+lostBefore+` SELECT ?1, fkid, rowid
+		_, err := t.db.textRows(t.ctx, "INSERT INTO "+lostBefore+` SELECT ?1, fkid, rowid
 			FROM pragma_foreign_key_check(?1, 'main') WHERE parent = ?2 COLLATE NOCASE`, other, t.name)
 		if err != nil && !isUncheckable(err) {
 			return err
@@ -77,7 +77,7 @@ func isUncheckable(err error) bool {
 
 // links returns the tables to which foreign keys of the table refer, and those whose keys refer to it.
 func (t *table) links() (refers, referred []string, err error) {
-	found, err := t.db.texts(t.ctx, `SELECT DISTINCT 0, s.name FROM pragma_foreign_key_list(?1, 'main') AS f
+	found, err := t.db.textRows(t.ctx, `SELECT DISTINCT 0, s.name FROM pragma_foreign_key_list(?1, 'main') AS f
 		JOIN main.sqlite_schema AS s ON s.type = 'table' AND s.name = f."table" COLLATE NOCASE
 		UNION ALL SELECT DISTINCT 1, s.name FROM main.sqlite_schema AS s
 		CROSS JOIN pragma_foreign_key_list(s.name, 'main') AS f
@@ -95,7 +95,7 @@ func (t *table) links() (refers, referred []string, err error) {
 // checkLost fails if rows of another table refer to none that did not before the filling.
 func (t *table) checkLost() error {
 	for _, other := range t.others {
-		found, err := t.db.texts(t.ctx, `SELECT max(
+		found, err := t.db.textRows(t.ctx, `SELECT max(
 			sum(f.rowid IS NOT NULL AND NOT EXISTS (SELECT 1 FROM `+lostBefore+` AS b
 				WHERE b.name = ?1 AND b.fkid = f.fkid AND b.number = f.rowid)),
 			sum(f.rowid IS NULL) - (SELECT count(*) FROM `+lostBefore+` AS b

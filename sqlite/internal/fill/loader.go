@@ -161,8 +161,8 @@ func (l *loader) bind(stmt *sqlite3.Stmt, param int, b *source.Batch, row int) e
 }
 
 // bindNumber binds a number as what SQLite prints in these digits, or, where SQLite converts text to a number, as the
-// number, since Go's conversion is exact. SQLite prints no number as a name, so Infinity from another database of SQLite
-// is a text.
+// number, since Go's conversion is exact. SQLite prints no number as a name, so Infinity from another SQLite database is
+// a text.
 func (l *loader) bindNumber(stmt *sqlite3.Stmt, param int, a valuetext.Affinity, value []byte) error {
 	if n, ok := integer(value); ok {
 		return stmt.BindInt64(param, n)
@@ -219,7 +219,7 @@ func (l *loader) Record(p sink.Part) (err error) {
 	if err := t.ended(); err != nil {
 		return err
 	}
-	_, err = t.db.texts(t.ctx, "INSERT INTO "+t.ledger()+` (load, table_name, part, row_count, row_sum, loaded_at)
+	_, err = t.db.textRows(t.ctx, "INSERT INTO "+t.ledger()+` (load, table_name, part, row_count, row_sum, loaded_at)
 		VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))`,
 		t.filling.Ledger.Load, t.name, p.Name, strconv.FormatInt(p.Rows, 10), p.Sum)
 	return err

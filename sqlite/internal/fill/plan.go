@@ -101,10 +101,10 @@ const tablesSQL = "SELECT name FROM main.sqlite_schema WHERE type = 'table'"
 
 // find returns the name of a table as the database writes it. It may begin with "main.".
 func (db *DB) find(ctx context.Context, name string) (string, error) {
-	found, err := db.texts(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", name)
+	found, err := db.textRows(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", name)
 	const main = "main."
 	if err == nil && len(found) == 0 && len(name) > len(main) && strings.EqualFold(name[:len(main)], main) {
-		found, err = db.texts(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", name[len(main):])
+		found, err = db.textRows(ctx, tablesSQL+" AND name = ? COLLATE NOCASE", name[len(main):])
 	}
 	if err != nil {
 		return "", err
@@ -112,7 +112,7 @@ func (db *DB) find(ctx context.Context, name string) (string, error) {
 	if len(found) > 0 {
 		return found[0][0], nil
 	}
-	names, err := db.texts(ctx, tablesSQL+` AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
+	names, err := db.textRows(ctx, tablesSQL+` AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
 	if err != nil {
 		return "", err
 	}
@@ -138,7 +138,7 @@ func (t *table) columns() (all []sink.TableColumn, err error) {
 		}
 		return all, nil
 	}
-	list, err := t.db.texts(t.ctx, "SELECT name, type, hidden FROM pragma_table_xinfo(?, 'main')", t.name)
+	list, err := t.db.textRows(t.ctx, "SELECT name, type, hidden FROM pragma_table_xinfo(?, 'main')", t.name)
 	for _, row := range list {
 		all = append(all, sink.TableColumn{
 			Column: source.Column{Name: row[0], Type: row[1]}, Computed: row[2] > hidden, Hidden: row[2] == hidden,
@@ -194,7 +194,7 @@ func (t *table) inspect() error {
 		t.resolves = strings.Contains(strings.ToUpper(d.Create), "CONFLICT")
 		return nil
 	}
-	found, err := t.db.texts(t.ctx, `SELECT type, sql LIKE '%conflict%', rootpage = 0, name, sql
+	found, err := t.db.textRows(t.ctx, `SELECT type, sql LIKE '%conflict%', rootpage = 0, name, sql
 		FROM main.sqlite_schema WHERE tbl_name = ? AND type IN ('trigger', 'table') ORDER BY rowid`, t.name)
 	for _, row := range found {
 		if row[0] == "trigger" && t.filling.TriggersOff {

@@ -12,7 +12,7 @@ import (
 
 // mayWrite returns a [sink.ErrReadOnly] if the file could be opened, but SQLite cannot make its journal beside it.
 func (db *DB) mayWrite(ctx context.Context) error {
-	found, err := db.texts(ctx, "PRAGMA main.journal_mode")
+	found, err := db.textRows(ctx, "PRAGMA main.journal_mode")
 	if err != nil {
 		return err
 	}

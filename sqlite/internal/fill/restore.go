@@ -108,9 +108,9 @@ func (r *restoration) Abandon(ctx context.Context) (err error) {
 		return err
 	}
 	return r.transaction(ctx, func() error {
-		recorded, err := r.db.texts(ctx, tablesSQL+" AND name = '"+restoringLedger+"'")
+		recorded, err := r.db.textRows(ctx, tablesSQL+" AND name = '"+restoringLedger+"'")
 		if err == nil && len(recorded) > 0 {
-			recorded, err = r.db.texts(ctx, "SELECT 1 FROM main."+restoringLedger+" WHERE row_count > 0 LIMIT 1")
+			recorded, err = r.db.textRows(ctx, "SELECT 1 FROM main."+restoringLedger+" WHERE row_count > 0 LIMIT 1")
 		}
 		if err != nil || len(recorded) > 0 {
 			return err
@@ -170,11 +170,11 @@ func (r *restoration) transaction(ctx context.Context, do func() error) error {
 // find reads what was done, and reports whether no load has begun to make the database.
 func (r *restoration) find() (isNew bool, err error) {
 	r.done = map[string]bool{}
-	tables, err := r.db.texts(r.ctx, tablesSQL+" AND name = '"+restoring+"'")
+	tables, err := r.db.textRows(r.ctx, tablesSQL+" AND name = '"+restoring+"'")
 	if err != nil || len(tables) == 0 {
 		return true, err
 	}
-	found, err := r.db.texts(r.ctx, "SELECT statement, load FROM main."+restoring)
+	found, err := r.db.textRows(r.ctx, "SELECT statement, load FROM main."+restoring)
 	for _, row := range found {
 		if row[1] != r.load {
 			return false, fmt.Errorf("sqlite: %s: %w: %s; end it, or begin with another file",
@@ -186,7 +186,7 @@ func (r *restoration) find() (isNew bool, err error) {
 }
 
 func (r *restoration) record(statement string) error {
-	_, err := r.db.texts(r.ctx, "INSERT INTO main."+restoring+" VALUES (?, ?)", hash(statement), r.load)
+	_, err := r.db.textRows(r.ctx, "INSERT INTO main."+restoring+" VALUES (?, ?)", hash(statement), r.load)
 	r.done[hash(statement)] = true
 	return err
 }

@@ -103,7 +103,7 @@ func (t *table) beginRows() error {
 
 // version returns a number that the commits of other connections change.
 func (db *DB) version(ctx context.Context) (string, error) {
-	found, err := db.texts(ctx, "PRAGMA data_version")
+	found, err := db.textRows(ctx, "PRAGMA data_version")
 	if err != nil {
 		return "", err
 	}
@@ -118,7 +118,7 @@ func (t *table) checkLedger() error {
 		return err
 	}
 	t.version = version
-	found, err := t.db.texts(t.ctx, "SELECT count(*) FROM "+t.ledger()+" WHERE load = ? AND table_name = ?",
+	found, err := t.db.textRows(t.ctx, "SELECT count(*) FROM "+t.ledger()+" WHERE load = ? AND table_name = ?",
 		t.filling.Ledger.Load, t.name)
 	if err == nil && found[0][0] != strconv.Itoa(len(t.loaded)+t.recorded) {
 		err = fmt.Errorf("sqlite: %s: table %q: %w", t.db.path, t.name, sink.ErrBusy)
@@ -228,7 +228,7 @@ func (t *table) ended() error {
 
 // Count counts the rows of the table, which SQLite does fast.
 func (t *table) Count(int64) (int64, error) {
-	found, err := t.db.texts(t.ctx, "SELECT count(*) FROM "+t.sql)
+	found, err := t.db.textRows(t.ctx, "SELECT count(*) FROM "+t.sql)
 	if err != nil {
 		return 0, err
 	}
@@ -246,11 +246,11 @@ func (t *table) Parts() (parts []sink.Part, err error) {
 	if ledger == nil {
 		return nil, nil
 	}
-	found, err := t.db.texts(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", t.ledgerName())
+	found, err := t.db.textRows(t.ctx, tablesSQL+" AND name = ? COLLATE NOCASE", t.ledgerName())
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	found, err = t.db.texts(t.ctx, "SELECT part, row_count, row_sum FROM "+t.ledger()+
+	found, err = t.db.textRows(t.ctx, "SELECT part, row_count, row_sum FROM "+t.ledger()+
 		" WHERE load = ? AND table_name = ? ORDER BY part", ledger.Load, t.name)
 	for _, row := range found {
 		rows, err := strconv.ParseInt(row[1], 10, 64)

@@ -44,7 +44,7 @@ func (db *DB) known(ctx context.Context) (*catalog, error) {
 		tables: map[string]object{}, triggers: map[string][]string{}, indexes: map[string]int64{},
 		rows: map[string]int64{}, sequences: map[string]int64{},
 	}
-	found, err := db.lines(ctx, 5, `SELECT type, name, tbl_name, rowid, ifnull(rootpage, 0) = 0 FROM main.sqlite_schema
+	found, err := db.textRows(ctx, `SELECT type, name, tbl_name, rowid, ifnull(rootpage, 0) = 0 FROM main.sqlite_schema
 		WHERE name IS NOT NULL ORDER BY name`)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (db *DB) learnNumbers(ctx context.Context, c *catalog) error {
 		if _, is := c.tables[kept.table]; !is {
 			continue
 		}
-		found, err := db.lines(ctx, 2, kept.sql)
+		found, err := db.textRows(ctx, kept.sql)
 		if err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ func (s *scan) divisible(ctx context.Context, table string, readers int) (_ *ran
 
 // plan returns how SQLite would go through the table.
 func (s *scan) plan(ctx context.Context) (string, error) {
-	lines, err := s.db.lines(ctx, 4, "EXPLAIN QUERY PLAN "+s.sql())
+	lines, err := s.db.textRows(ctx, "EXPLAIN QUERY PLAN "+s.sql())
 	if err != nil || len(lines) == 0 {
 		return "", err
 	}

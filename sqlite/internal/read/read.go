@@ -143,7 +143,7 @@ func (db *DB) compile(ctx context.Context, sql, written string) (*sqlite3.Stmt, 
 
 // texts returns the first column of all rows of a query with the parameters args.
 func (db *DB) texts(ctx context.Context, sql string, args ...string) ([]string, error) {
-	found, err := db.lines(ctx, 1, sql, args...)
+	found, err := db.textRows(ctx, sql, args...)
 	var all []string
 	for _, row := range found {
 		all = append(all, row[0])
@@ -151,27 +151,15 @@ func (db *DB) texts(ctx context.Context, sql string, args ...string) ([]string, 
 	return all, err
 }
 
-// lines returns the first columns of all rows of a query with the parameters args.
-func (db *DB) lines(ctx context.Context, columns int, sql string, args ...string) (all [][]string, err error) {
+// textRows returns all rows of a query with the parameters args.
+func (db *DB) textRows(ctx context.Context, sql string, args ...string) (all [][]string, err error) {
 	defer db.catch(&err)
 	stmt, done, err := db.ask(ctx, sql, len(args) > 0)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	for i, arg := range args {
-		if err := stmt.BindText(i+1, arg); err != nil {
-			return nil, db.fail(ctx, err)
-		}
-	}
-	for stmt.Step() {
-		row := make([]string, columns)
-		for i := range row {
-			row[i] = stmt.ColumnText(i)
-		}
-		all = append(all, row)
-	}
-	if err := stmt.Err(); err != nil {
+	if all, err = dbfile.TextRows(stmt, args...); err != nil {
 		return nil, db.fail(ctx, err)
 	}
 	return all, nil
