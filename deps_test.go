@@ -50,6 +50,7 @@ var floors = [][]string{
 // internal to a tree by the other packages of the tree.
 var neighbours = []struct{ from, to, reason string }{
 	{"internal/disk", "internal/publish", "a log syncs, renames and locks its files as others do"},
+	{"pace", "internal/grace", "its pauses end with their context"},
 	{"format", "source", "a format writes the batches of a source"},
 	{"convert", "source", "it converts the batches of a source"},
 	{"convert", "sink/grammar", "which knows the zero dates of MySQL"},

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"time"
+
+	"culvert/internal/grace"
 )
 
 // Load makes batches wait while a database is busy. It asks a function again and again whether that is so. A nil Load
@@ -55,7 +57,7 @@ func (l *Load) Wait(ctx context.Context) error {
 			return nil
 		}
 		l.waiting.Store(true)
-		if err := sleep(ctx, Interval); err != nil {
+		if err := grace.Wait(ctx, Interval); err != nil {
 			return err
 		}
 	}

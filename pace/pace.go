@@ -21,6 +21,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"culvert/internal/grace"
 )
 
 // Pace is what batches wait for. The zero value makes them wait for nothing. It is safe for concurrent use.
@@ -139,17 +141,5 @@ func (l *Limit) Wait(ctx context.Context, rows, bytes int64) error {
 	if begin.Equal(now) {
 		return nil
 	}
-	return sleep(ctx, begin.Sub(now))
-}
-
-// sleep waits for a time, or returns the cause of the end of the context.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return grace.Wait(ctx, begin.Sub(now))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"culvert/export"
+	"culvert/internal/grace"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -338,10 +339,8 @@ func (r *run) session(ctx context.Context, name string) error {
 		default:
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if grace.Wait(ctx, wait) != nil {
 			return ctx.Err()
-		case <-time.After(wait):
 		}
 		wait = min(2*wait, 10*time.Second)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/internal/grace"
 	"culvert/place"
 )
 
@@ -60,7 +61,7 @@ func (t *transfer) settle(it *item, err error) error {
 		t.again(it)
 	case errors.Is(err, fileservice.ErrRefused) && t.mayBeForgotten(it):
 		it.refusals++
-		t.wait(firstWait << it.refusals)
+		_ = grace.Wait(t.ctx, firstWait<<it.refusals)
 		t.again(it)
 	default:
 		t.fault(it, err)
@@ -145,18 +146,9 @@ func (t *transfer) mayRetry(err error, failures int) bool {
 		t.report(Event{Kind: Waiting, Err: err, Wait: wait})
 	}
 	if again {
-		t.wait(wait)
+		_ = grace.Wait(t.ctx, wait)
 	}
 	return again
-}
-
-func (t *transfer) wait(wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-t.ctx.Done():
-	case <-timer.C:
-	}
 }
 
 // worse returns the more telling error of two calls for a file. If one met a full disk, for example, that is why the

@@ -1,4 +1,5 @@
-// Package grace gives work that has begun a bounded time to finish after its context has ended.
+// Package grace gives work that has begun a bounded time to finish after its context has ended, and ends pauses with
+// their context.
 package grace
 
 import (
@@ -22,5 +23,15 @@ func Context(ctx context.Context, by time.Duration) (context.Context, context.Ca
 	return later, func() {
 		stop()
 		cancel(nil)
+	}
+}
+
+// Wait waits for some time, or returns the cause of the end of the context.
+func Wait(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-time.After(wait):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

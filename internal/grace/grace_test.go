@@ -43,3 +43,19 @@ func TestCancel(t *testing.T) {
 		}
 	})
 }
+
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		if err := grace.Wait(t.Context(), time.Minute); err != nil || time.Since(begun) != time.Minute {
+			t.Errorf("it waits for %v, and returns %v", time.Since(begun), err)
+		}
+		cause := errors.New("interrupted")
+		ctx, end := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { end(cause) })
+		begun = time.Now()
+		if err := grace.Wait(ctx, time.Minute); !errors.Is(err, cause) || time.Since(begun) != time.Second {
+			t.Errorf("interrupted, it waits for %v, and returns %v", time.Since(begun), err)
+		}
+	})
+}

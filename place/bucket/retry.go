@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"culvert/internal/grace"
 )
 
 const (
@@ -82,12 +84,5 @@ type systemClock struct{}
 func (systemClock) now() time.Time { return time.Now() }
 
 func (systemClock) wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return grace.Wait(ctx, pause) == nil
 }

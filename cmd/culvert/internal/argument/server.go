@@ -18,6 +18,7 @@ import (
 	"culvert/cmd/culvert/internal/command"
 	"culvert/fileservice"
 	"culvert/fileservice/client"
+	"culvert/internal/grace"
 	"culvert/internal/keyfile"
 	"culvert/place"
 	"culvert/secureconn"
@@ -132,9 +133,7 @@ func (r *server) handshake(ctx context.Context) (net.Conn, error) {
 		if attempt == maxHandshakes || !wasCut(err) {
 			return nil, err
 		}
-		select {
-		case <-time.After(wait/2 + rand.N(wait)): // clients that were cut together come again apart
-		case <-ctx.Done():
+		if grace.Wait(ctx, wait/2+rand.N(wait)) != nil { // clients that were cut together come again apart
 			return nil, err
 		}
 		wait *= 2

@@ -21,6 +21,7 @@ import (
 	"culvert/cmd/culvert/internal/jobs"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/internal/grace"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -374,7 +375,7 @@ func stay(ctx context.Context, work func() error) error {
 		case err != nil && !errors.Is(err, workers.ErrNoJob):
 			return err
 		}
-		if err := jobs.Pause(ctx, wait); err != nil {
+		if err := grace.Wait(ctx, wait); err != nil {
 			return err
 		}
 	}

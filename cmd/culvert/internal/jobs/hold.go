@@ -14,6 +14,7 @@ import (
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/ui"
+	"culvert/internal/grace"
 	"culvert/source"
 	"culvert/workers"
 )
@@ -117,7 +118,7 @@ func (h *holding) remind() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var reminding sync.WaitGroup
 	reminding.Go(func() {
-		for Pause(ctx, reminder) == nil {
+		for grace.Wait(ctx, reminder) == nil {
 			if n := h.held.Load(); n > 0 {
 				h.reporter.Report(fmt.Sprintf("holding %s, for up to %s; %s", ui.Several(n, "snapshot"),
 					ui.Duration(time.Since(h.begun)), cost))
@@ -206,7 +207,7 @@ func (h *holding) forJobs(ctx context.Context) error {
 			})
 			if err != nil && ctx.Err() == nil {
 				h.reporter.Report("job " + job + ": " + command.Plain(OtherKey(err, job)))
-				_ = Pause(ctx, refused) // it makes no difference whether it has ended
+				_ = grace.Wait(ctx, refused) // it makes no difference whether it has ended
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -19,6 +19,7 @@ import (
 	"culvert/cmd/culvert/internal/help"
 	"culvert/cmd/culvert/internal/masking"
 	"culvert/cmd/culvert/internal/ui"
+	"culvert/internal/grace"
 	"culvert/source"
 	"culvert/workers"
 )
@@ -248,7 +249,7 @@ func each(
 		if idle > 0 && time.Since(last) > idle {
 			return nil
 		}
-		if err := Pause(ctx, look/2+rand.N(look)); err != nil {
+		if err := grace.Wait(ctx, look/2+rand.N(look)); err != nil {
 			return nil
 		}
 	}
@@ -260,14 +261,4 @@ func shownReason(err error) string {
 		return "its snapshot is lost"
 	}
 	return "there is nothing to write"
-}
-
-// Pause waits, unless ctx ends.
-func Pause(ctx context.Context, wait time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(wait):
-		return nil
-	}
 }

@@ -23,6 +23,7 @@ import (
 	"culvert/fileservice"
 	"culvert/fileservice/client"
 	"culvert/fileservice/transfer"
+	"culvert/internal/grace"
 	"culvert/place"
 	"culvert/secureconn"
 )
@@ -139,15 +140,8 @@ func (t *fileTransfer) waitForServer() func(context.Context, error) error {
 	wait := first
 	return func(ctx context.Context, err error) error {
 		t.notify(transfer.Event{Kind: transfer.Waiting, Err: err, Wait: wait})
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
-		wait = min(2*wait, longest)
-		select {
-		case <-timer.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		defer func() { wait = min(2*wait, longest) }()
+		return grace.Wait(ctx, wait)
 	}
 }
 
