@@ -67,9 +67,9 @@ type frame struct {
 	data  []byte       // stage 3; or the text, if it is not compressed
 	parts []part       // of data: one, or several if the text is much longer than the values
 	rows  int64
-	sum   canonical.Adder // of the rows
-	err   error           // of stage 2
-	cut   func(text []byte) ([]byte, error)
+	sum   canonical.Adder                   // of the rows
+	err   error                             // of stage 2
+	cut   func(text []byte) ([]byte, error) // stage 3 for a piece of a long text, of which it returns the memory
 }
 
 // part is a frame in the output.
@@ -150,11 +150,11 @@ var errStopped = errors.New("export: stopped")
 
 func (pl *pipeline) run() error {
 	jobs := pl.plan.jobs()
-	frames := make([]*frame, jobs+2)
+	count := jobs + 2
 	if readers := len(pl.readers); readers > 1 {
-		// Each reader holds one frame most of the time.
-		frames = make([]*frame, jobs+2+readers)
+		count += readers // each holds one most of the time
 	}
+	frames := make([]*frame, count)
 	for i := range frames {
 		frames[i] = idle.Get().(*frame)
 		frames[i].batch.SetRowSize(pl.encoder.RowSize())
@@ -177,7 +177,8 @@ func (pl *pipeline) run() error {
 		workers = max(workers, 2)
 	}
 	pl.queue = ordered.New(frames, workers, pl.work)
-	if pl.written = make(chan error, 1); pl.small && jobs == 1 && len(pl.readers) == 1 {
+	pl.written = make(chan error, 1)
+	if pl.small && jobs == 1 && len(pl.readers) == 1 {
 		pl.unwritten = len(frames)
 	} else {
 		pl.beginWriting()
@@ -389,24 +390,18 @@ func (pl *pipeline) count(parts []part) {
 // locate makes the row number of an error count from the first row instead of the first row of the batch. If rows come
 // in no order, the number would be meaningless and is 0.
 func (pl *pipeline) locate(err error) error {
-	var invalid *format.InvalidUTF8Error
-	if errors.As(err, &invalid) {
-		invalid.Row += pl.stats.Rows
-		if len(pl.readers) > 1 {
-			invalid.Row = 0
-		}
+	var row *int64
+	if invalid, is := errors.AsType[*format.InvalidUTF8Error](err); is {
+		row = &invalid.Row
+	} else if unfit, is := errors.AsType[*format.ValueError](err); is {
+		row = &unfit.Row
+	} else if unmasked, is := errors.AsType[*mask.ValueError](err); is {
+		row = &unmasked.Row
+	} else {
+		return err
 	}
-	if unfit, is := errors.AsType[*format.ValueError](err); is {
-		unfit.Row += pl.stats.Rows
-		if len(pl.readers) > 1 {
-			unfit.Row = 0
-		}
-	}
-	if unmasked, is := errors.AsType[*mask.ValueError](err); is {
-		unmasked.Row += pl.stats.Rows
-		if len(pl.readers) > 1 {
-			unmasked.Row = 0
-		}
+	if *row += pl.stats.Rows; len(pl.readers) > 1 {
+		*row = 0
 	}
 	return err
 }

@@ -46,8 +46,8 @@ type pipeline struct {
 	cancel  context.CancelCauseFunc
 	name    string // of what is read, for errors
 	prepare *preparer
-	loaders []*worker
-	workers int
+	workers []*worker
+	jobs    int                    // blocks that are prepared at the same time
 	count   func(rows, text int64) // of what is passed to loaders
 	pace    pace.Pace
 	stop    func() // ends a read that waits
@@ -72,7 +72,7 @@ type fill func(pl *pipeline) error
 func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 	pl.ctx, pl.cancel = context.WithCancelCause(ctx)
 	defer pl.cancel(nil)
-	blocks := make([]*block, len(pl.loaders)+pl.workers+len(readers)+1)
+	blocks := make([]*block, len(pl.workers)+pl.jobs+len(readers)+1)
 	for i := range blocks {
 		blocks[i] = idle.Get().(*block)
 	}
@@ -81,7 +81,7 @@ func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 			b.free()
 		}
 	}()
-	pl.queue = ordered.New(blocks, pl.workers, pl.prepare.prepare)
+	pl.queue = ordered.New(blocks, pl.jobs, pl.prepare.prepare)
 	pl.deal = make(chan *ordered.Item[*block])
 	pl.large = make(chan struct{}, 1)
 
@@ -96,7 +96,7 @@ func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 	for _, read := range readers {
 		reading.Go(func() { pl.fail(read(pl)) })
 	}
-	for _, w := range pl.loaders {
+	for _, w := range pl.workers {
 		loading.Go(func() { pl.fail(w.load(pl)) })
 	}
 	go func() {
@@ -223,7 +223,7 @@ func (pl *pipeline) collect(size int64) {
 	}
 }
 
-// worker is a loader at work.
+// worker is a loader of the table at work. The workers of a plan are others: they fill tables.
 type worker struct {
 	loader sink.Loader
 	rows   int64 // since the last part ended

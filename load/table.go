@@ -406,7 +406,7 @@ func (t *filling) read(
 			return err
 		}
 		pl := &pipeline{
-			name: one.name, prepare: &prep, loaders: workers, workers: jobs, count: t.count, stop: stop,
+			name: one.name, prepare: &prep, workers: workers, jobs: jobs, count: t.count, stop: stop,
 			pace: t.plan.Pace, rejected: rejects, dangling: t.plan.dangling,
 		}
 		got, err = pl.run(ctx, readers)
