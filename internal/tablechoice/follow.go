@@ -10,8 +10,8 @@ import (
 	"culvert/source"
 )
 
-// MaxCondition is the most bytes of a condition with those that follow from it.
-const MaxCondition = 64 << 10
+// maxCondition is the most bytes of a condition with those that follow from it.
+const maxCondition = 64 << 10
 
 // key is a foreign key of a table, or a reference that the database does not have.
 type key struct {
@@ -213,9 +213,9 @@ func (r *Rules) where(t *table, path []*table) (string, error) {
 		}
 		t.where = strings.Join(terms, " AND ")
 	}
-	if len(t.where) > MaxCondition {
+	if len(t.where) > maxCondition {
 		return "", fmt.Errorf("tablechoice: the condition of table %q, with what follows from the tables that it "+
-			"refers to, has more than %d KiB: cut some of its foreign keys", t.name, MaxCondition>>10)
+			"refers to, has more than %d KiB: cut some of its foreign keys", t.name, maxCondition>>10)
 	}
 	t.state = made
 	return t.where, nil

@@ -17,7 +17,7 @@ func OutputTo(w *command.Work, r *command.WorkReport, output string, force bool,
 	switch {
 	case w.ToStdout:
 		r.Output, w.Name = "-", "standard output"
-		return RefuseOwnOutput(w.App, slices.Concat(inputs...))
+		return refuseOwnOutput(w.App, slices.Concat(inputs...))
 	case IsURL(output):
 		return nil // a server is asked when the output begins
 	}
@@ -35,9 +35,9 @@ func WithOwnIdentity(files []string) []string {
 	return files
 }
 
-// RefuseOwnOutput refuses standard output that is one of the files that are read: what is appended to the input would
+// refuseOwnOutput refuses standard output that is one of the files that are read: what is appended to the input would
 // be read again, without an end. Standard input counts as one if it is the same file.
-func RefuseOwnOutput(a *command.App, inputs []string) error {
+func refuseOwnOutput(a *command.App, inputs []string) error {
 	to, err := statOf(a.Stdout)
 	if err != nil || !to.Mode().IsRegular() {
 		return nil

@@ -172,13 +172,13 @@ func (a *App) Fail(err error, json bool) int {
 	return code
 }
 
-// IncompleteError says what is missing from what a command has reported. It was reported before.
-type IncompleteError struct{ error }
+// incompleteError says what is missing from what a command has reported. It was reported before.
+type incompleteError struct{ error }
 
-// Incomplete returns an [IncompleteError].
-func Incomplete(err error) error { return &IncompleteError{err} }
+// Incomplete marks an error as one of which the reports tell.
+func Incomplete(err error) error { return &incompleteError{err} }
 
-func (e *IncompleteError) Unwrap() error { return e.error }
+func (e *incompleteError) Unwrap() error { return e.error }
 
 // ChecksError says which checks have failed. They were reported before.
 type ChecksError []string

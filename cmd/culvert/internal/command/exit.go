@@ -41,7 +41,7 @@ func ExitCode(err error) int {
 		return ExitDone
 	case errors.Is(err, ErrInterrupted):
 		return ExitInterrupted
-	case isPartial && failed < tables, Is[*IncompleteError](err):
+	case isPartial && failed < tables, Is[*incompleteError](err):
 		return ExitPartly
 	case Is[*UsageError](err):
 		return ExitUsage
@@ -82,7 +82,7 @@ func partial(err error) (failed, tables int, is bool) {
 // isReported reports whether every failure in an error was reported before.
 func isReported(err error) bool {
 	_, _, is := partial(err)
-	return is || Is[*IncompleteError](err) || Is[ChecksError](err)
+	return is || Is[*incompleteError](err) || Is[ChecksError](err)
 }
 
 // Is reports whether an error is, or wraps, one of type E.
