@@ -234,8 +234,8 @@ func (t *translation) isTaken(name string) bool {
 }
 
 // keyName returns the name of a foreign key: its own, or else one as PostgreSQL chooses it, since what is to be added
-// later is looked for by its name. In MySQL, where the names of all tables must differ, a period ends that of the table,
-// so that user.role_id is not user_role.id, and a name that is cut has a hash of the whole.
+// later is looked for by its name. In MySQL, where the names of all tables must differ, a period ends that of the
+// table, so that user.role_id is not user_role.id, and a name that is cut has a hash of the whole.
 func (t *translation) keyName(c source.Constraint, r reference) string {
 	if name := t.nameOr(c.Name, ""); name != "" {
 		return name

@@ -148,8 +148,8 @@ func (db *DB) openGuard(ctx context.Context, f sink.Filling) (*session, error) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, f.Timeout())
 	defer cancel()
-	// A server begins a transaction at once. What waits is in the queue of a pooler, which drops a client that leaves, and
-	// would not answer a request to cancel.
+	// A server begins a transaction at once. What waits is in the queue of a pooler, which drops a client that leaves,
+	// and would not answer a request to cancel.
 	leaves := context.AfterFunc(waiting, func() { _ = s.conn.Conn().Close() })
 	err = s.begin(ctx, f)
 	if inTime := leaves(); err != nil || !inTime {
