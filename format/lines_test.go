@@ -144,7 +144,8 @@ func TestDecodeLines(t *testing.T) {
 	read := map[string]source.Kind{"answer": source.Text, "longtext": source.Text, "": source.Null} // by type
 	values := maps.Clone(kindCells)
 	values[source.JSON] = append([]cell{
-		jsonCell("{\n \"a\":\t[1, 2]\r\n}\n"), jsonCell(" [\n1] "), jsonCell("[\n]"), jsonCell("[1, 2]\n"), jsonCell(` "x" `),
+		jsonCell("{\n \"a\":\t[1, 2]\r\n}\n"), jsonCell(" [\n1] "), jsonCell("[\n]"), jsonCell("[1, 2]\n"),
+		jsonCell(` "x" `),
 		jsonCell(" null"),
 		jsonCell(`{"caf` + "\xe9" + `": 1} `),
 	}, values[source.JSON]...)

@@ -227,8 +227,14 @@ func TestNamesOfForeignKeys(t *testing.T) {
 	for _, from := range []source.Dialect{pg, lite} {
 		var names []string
 		for _, table := range [][2]string{
-			{"user", "role_id"}, {"user_role", "id"}, {long, "role_id"}, {long + "y", "role_id"},
-			{long, "role_ids"}, {long + "ä", "id"}, {"x", long + "id"}, {"x", long + "ib"},
+			{"user", "role_id"},
+			{"user_role", "id"},
+			{long, "role_id"},
+			{long + "y", "role_id"},
+			{long, "role_ids"},
+			{long + "ä", "id"},
+			{"x", long + "id"},
+			{"x", long + "ib"},
 		} {
 			d := &source.Definition{
 				Dialect: from, Name: table[0], Columns: []source.ColumnDefinition{{Name: table[1], Type: "bigint"}},

@@ -51,8 +51,8 @@ var soakSlices = []slice{
 			"./format", "./format/arrow", "./format/arrow/arrowread", "./format/parquet",
 			"./format/parquet/parquetread", "./format/sniff", "./load",
 		},
-		tests: "^(TestReaders|TestReadersSpark|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|TestArrowTypes|" +
-			"TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestKindsDuckDB|TestPeers)$",
+		tests: "^(TestReaders|TestReadersSpark|TestForeign|TestDamaged|TestStreamDamaged|TestParquetTypes|" +
+			"TestArrowTypes|TestDialectReaders|TestDialectPeers|TestDialectDuckDB|TestKindsDuckDB|TestPeers)$",
 	},
 	{
 		name: "schemas", packages: []string{"./load"},

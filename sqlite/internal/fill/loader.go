@@ -161,8 +161,8 @@ func (l *loader) bind(stmt *sqlite3.Stmt, param int, b *source.Batch, row int) e
 }
 
 // bindNumber binds a number as what SQLite prints in these digits, or, where SQLite converts text to a number, as the
-// number, since Go's conversion is exact. SQLite prints no number as a name, so Infinity from another SQLite database is
-// a text.
+// number, since Go's conversion is exact. SQLite prints no number as a name, so Infinity from another SQLite database
+// is a text.
 func (l *loader) bindNumber(stmt *sqlite3.Stmt, param int, a valuetext.Affinity, value []byte) error {
 	if n, ok := integer(value); ok {
 		return stmt.BindInt64(param, n)
