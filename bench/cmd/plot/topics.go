@@ -97,14 +97,19 @@ var columns = []work{
 		samples("Columns", "source", "postgres", "format", "parquet"), "ns/op", culvert("export -f parquet"),
 		variant{"connectorx", "connectorx, pyarrow"},
 		variant{"adbc", "ADBC, pyarrow"}),
-	compared("the same to Arrow, not encrypted", "columns",
+	compared("the same to Arrow, zstd, not encrypted", "columns",
 		samples("Columns", "source", "postgres", "format", "arrow"), "ns/op", culvert("export -f arrow"),
 		variant{"adbcarrow", "ADBC, pyarrow"}),
+	compared("the same, not compressed, as pyarrow does by default", "columns",
+		samples("Columns", "source", "postgres", "format", "arrow-uncompressed"), "ns/op",
+		culvert("export -f arrow -c none"), variant{"adbcplain", "ADBC, pyarrow"}),
 	compared("a million rows of SQLite to Parquet, zstd", "columns",
 		samples("Columns", "source", "sqlite", "format", "parquet"), "ns/op", culvert("export -f parquet"),
 		variant{"pandas", "pandas, pyarrow"}),
 	compared("the Parquet of 3 million rows into PostgreSQL", "columns", samples("Columns", "to", "postgres"), "ns/op",
-		culvert("load"), variant{"adbc", "ADBC"}),
+		culvert("load --create"), variant{"adbc", "ADBC, JSON as text"}),
+	compared("the same, with JSON as text", "columns", samples("Columns", "to", "postgres"), "ns/op",
+		variant{"culvert-text", "culvert load --create --type"}, variant{"adbc", "ADBC, JSON as text"}),
 }
 
 var masks = []work{

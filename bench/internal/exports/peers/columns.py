@@ -33,11 +33,15 @@ def adbc(uri, out):
             writer.write_batch(batch)
 
 
-def adbcarrow(uri, out):
+def adbcarrow(uri, out, compression="zstd"):
     rows = adbc_rows(uri)
-    with pa.ipc.new_file(out, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+    with pa.ipc.new_file(out, rows.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
         for batch in rows:
             writer.write_batch(batch)
+
+
+def adbcplain(uri, out):
+    adbcarrow(uri, out, None)
 
 
 def pandas(database, out):
