@@ -136,7 +136,8 @@ func (c codec) svg() []byte {
 	out.text(margin, margin+12, "start", 22, true, textColor, codecTitle)
 	date, _, _ := strings.Cut(c.recording.facts["date"], "T")
 	out.text(margin, margin+38, "start", 13, false, quietColor, fmt.Sprintf("ratio over speed of one core: up and "+
-		"right is better · frames of 1 MiB · %s, %s · medians of %s rounds", c.recording.host(), date, c.recording.rounds()))
+		"right is better · frames of 1 MiB · %s, %s · medians of %s rounds",
+		c.recording.host(), date, c.recording.rounds()))
 	at := func(i int) (x, y float64) {
 		return float64(margin + i%2*(width-2*margin-panelWidth)), float64(margin + headingHeight + i/2*panelHeight)
 	}

@@ -82,7 +82,8 @@ func TestHosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "| 2 cores (example) | 2 cores (example) | processor time, 2 cores (example) |"; !strings.Contains(text, want) {
+	const want = "| 2 cores (example) | 2 cores (example) | processor time, 2 cores (example) |"
+	if !strings.Contains(text, want) {
 		t.Errorf("the page has no %q:\n%s", want, text)
 	}
 }

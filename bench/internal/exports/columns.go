@@ -66,20 +66,20 @@ func PrepareColumns(s *harness.Session) ([]harness.Benchmark, error) {
 		return nil, err
 	}
 	jobs := strconv.Itoa(parallelJobs)
-	parquet := c.benchmark("Columns/source=postgres/format=parquet", 0.5,
+	parquet := c.benchmark("Columns/source=postgres/format=parquet",
 		[]string{"export", "postgres:", "orders", "-r", e.recipient, "-j", jobs, "-f", "parquet"},
 		map[string]string{"connectorx": c.uri, "adbc": c.uri})
 	parquet.Goals = append(parquet.Goals, harness.Goal{Variant: "impl=culvert", Unit: "peak-bytes", Max: 160 << 20})
 	c.addPg2parquet(&parquet)
 	return []harness.Benchmark{
 		parquet,
-		c.benchmark("Columns/source=postgres/format=arrow", 0.5,
+		c.benchmark("Columns/source=postgres/format=arrow",
 			[]string{"export", "postgres:", "orders", "--no-encrypt", "-j", jobs, "-f", "arrow"},
 			map[string]string{"adbcarrow": c.uri}),
-		c.benchmark("Columns/source=postgres/format=arrow-uncompressed", 0.5,
+		c.benchmark("Columns/source=postgres/format=arrow-uncompressed",
 			[]string{"export", "postgres:", "orders", "--no-encrypt", "-j", jobs, "-f", "arrow", "-c", "none"},
 			map[string]string{"adbcplain": c.uri}),
-		c.benchmark("Columns/source=sqlite/format=parquet", 0.5,
+		c.benchmark("Columns/source=sqlite/format=parquet",
 			[]string{"export", lite, "orders", "-r", e.recipient, "-f", "parquet"}, map[string]string{"pandas": lite}),
 		load,
 	}, nil
@@ -146,9 +146,7 @@ func (c *columnsBench) written(make func() *exec.Cmd) harness.Run {
 }
 
 // benchmark returns the benchmark of writing a file: by culvert with these arguments, and by peers from their sources.
-func (c *columnsBench) benchmark(
-	name string, atMost float64, args []string, peers map[string]string,
-) harness.Benchmark {
+func (c *columnsBench) benchmark(name string, args []string, peers map[string]string) harness.Benchmark {
 	file := c.file()
 	b := harness.Benchmark{Name: name, Variants: []harness.Variant{{
 		Key: "impl=culvert",
@@ -159,7 +157,7 @@ func (c *columnsBench) benchmark(
 		b.Variants = append(b.Variants, harness.Variant{
 			Key: key, Run: c.written(func() *exec.Cmd { return c.peer(peer, from, file) }),
 		})
-		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: key, Unit: "ns/op", Max: atMost})
+		b.Goals = append(b.Goals, harness.Goal{Variant: "impl=culvert", Peer: key, Unit: "ns/op", Max: 0.5})
 	}
 	return b
 }
