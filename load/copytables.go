@@ -54,7 +54,7 @@ func (p *Plan) copyTables(ctx context.Context, dst sink.Sink, src source.Source,
 		return nil, err
 	}
 	each := *p
-	each.Loaders = max(1, p.loaders()/workers)
+	each.beside, each.Loaders = workers, max(1, p.loaders()/workers)
 	each.dangling = len(tables) == 1
 	c := &pending{plan: &each}
 	c.fill = func(ctx context.Context, e ends, i int) (Stats, error) {

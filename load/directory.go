@@ -296,7 +296,8 @@ func (p *Plan) directory(
 ) (*pending, []Planned, error) {
 	each := *p
 	each.Filling.OwnRows = each.Filling.OwnRows || from.Manifest.OwnRows()
-	each.Loaders = max(1, p.loaders()/p.workers(dst, len(jobs)))
+	each.beside = p.workers(dst, len(jobs))
+	each.Loaders = max(1, p.loaders()/each.beside)
 	each.dangling = len(jobs) == 1
 	var all []*job
 	for i := range jobs {

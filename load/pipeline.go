@@ -48,6 +48,7 @@ type pipeline struct {
 	prepare *preparer
 	workers []*worker
 	jobs    int                    // blocks that are prepared at the same time
+	beside  int                    // pipelines that run at the same time, or 0
 	count   func(rows, text int64) // of what is passed to loaders
 	pace    pace.Pace
 	stop    func() // ends a read that waits
@@ -72,7 +73,9 @@ type fill func(pl *pipeline) error
 func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 	pl.ctx, pl.cancel = context.WithCancelCause(ctx)
 	defer pl.cancel(nil)
-	blocks := make([]*block, len(pl.workers)+pl.jobs+len(readers)+1)
+	// Pipelines of several tables share the blocks that their jobs need, so that their memory does not multiply.
+	shared := max(1, pl.jobs/max(1, pl.beside))
+	blocks := make([]*block, len(pl.workers)+shared+len(readers)+1)
 	for i := range blocks {
 		blocks[i] = idle.Get().(*block)
 	}

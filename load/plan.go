@@ -100,6 +100,7 @@ type Plan struct {
 	computed map[string][]string // columns of tables of a source that a copy leaves out: see leaveOut
 
 	dangling bool // rows that refer to rows which are not there are rejected: these cannot come later
+	beside   int  // tables that are filled at the same time, or 0
 
 	fresh bool // a schema has made the tables, which have no triggers and keys yet
 }

@@ -407,7 +407,7 @@ func (t *filling) read(
 		}
 		pl := &pipeline{
 			name: one.name, prepare: &prep, workers: workers, jobs: jobs, count: t.count, stop: stop,
-			pace: t.plan.Pace, rejected: rejects, dangling: t.plan.dangling,
+			pace: t.plan.Pace, rejected: rejects, dangling: t.plan.dangling, beside: t.plan.beside,
 		}
 		got, err = pl.run(ctx, readers)
 		for _, w := range workers {

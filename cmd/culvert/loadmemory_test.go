@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -74,6 +75,34 @@ func loadCeiling(jobs int, parts, decoded bool) float64 {
 	}
 	frames := min(runtime.GOMAXPROCS(0)+2, 10)
 	return program + float64(readers)*(3*float64(frames)+2.5*float64(jobs)) + float64(blocks)*block
+}
+
+// TestLoadMemoryOfTables holds the process to the bound of docs/memory.md for tables that are loaded at the same time:
+// they share the jobs, so each has four blocks.
+func TestLoadMemoryOfTables(t *testing.T) {
+	testkit.Long(t)
+	if testkit.RaceDetector() {
+		t.Skip("skipped: the race detector takes memory of its own")
+	}
+	program, database := buildPlainly(t), testkit.Postgres(t).NewDatabase(t)
+	const jobs = 6
+	database.Exec(t, "CREATE SCHEMA many")
+	for i := range jobs {
+		database.Exec(t, fmt.Sprintf(`CREATE UNLOGGED TABLE many.t%d AS SELECT i, repeat(md5(i::text), 4) AS v,
+			md5((2 * i)::text) AS w FROM generate_series(1, 150000) AS i`, i))
+	}
+	backup := filepath.Join(t.TempDir(), "many")
+	memoryOf(t, program, database, "export", "postgres:", "--schema", "many", "--no-encrypt", "-o", backup)
+	for i := range jobs {
+		database.Exec(t, fmt.Sprintf("TRUNCATE many.t%d", i))
+	}
+	report := memoryOf(t, program, database,
+		"load", "--from", "anyone", "--jobs", strconv.Itoa(jobs), backup, "postgres:")
+	peak, ceiling := report.PeakMemory/(1<<20), 48+jobs*(3+2.5+4*3.0)
+	t.Logf("%d tables: %.1f MiB of %.1f", jobs, peak, ceiling)
+	if rows := database.Query(t, "SELECT count(*) FROM many.t0")[0][0]; rows != "150000" || peak > ceiling {
+		t.Errorf("%d tables, the first with %s rows, take %.1f MiB; the bound is %.1f", jobs, rows, peak, ceiling)
+	}
 }
 
 // TestLoadMemoryOfLargeRows holds the process to the bound of docs/memory.md for rows of megabytes that are decoded,
