@@ -193,7 +193,7 @@ func (c *columnsBench) load() (b harness.Benchmark, err error) {
 	}
 	// ADBC makes a column of text of what is JSON, which costs the server less.
 	create := []string{"load", "--create", "--jobs", fmt.Sprint(parallelJobs), file, "postgres:", "public.loaded"}
-	asText := append(slices.Clone(create), "--type", "orders.attributes=text")
+	asText := append(slices.Clone(create), "--type", "public.loaded.attributes=text")
 	return harness.Benchmark{
 		Name: "Columns/to=postgres/format=parquet",
 		Variants: []harness.Variant{
