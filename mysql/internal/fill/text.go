@@ -160,7 +160,7 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 	case c.class == year:
 		value, err = yearOf(kind, value)
 	case kind == source.Bool && c.class != words:
-		value = numberOf(value)
+		value = sink.NumberOf(value)
 	case kind == source.Bytes:
 		value = append([]byte(`\x`), hex.EncodeToString(value)...)
 	case c.class == moment:
@@ -231,7 +231,7 @@ func appendBits(dst []byte, size int, kind source.Kind, value []byte) ([]byte, e
 	text, base := string(value), 10
 	switch {
 	case kind == source.Bool:
-		text = string(numberOf(value))
+		text = string(sink.NumberOf(value))
 	case kind == source.Text && size > 1 && len(text) == size && strings.Trim(text, "01") == "":
 		base = 2
 	}
