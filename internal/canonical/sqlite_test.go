@@ -50,24 +50,11 @@ func BenchmarkSQLite(b *testing.B) {
 			text("window stone")
 			rows.EndRow()
 		}
-		for _, sums := range []string{"text", "both"} {
-			of := columns
-			if name == "declared" {
-				of = declared
-			}
-			var kept keeper
-			addLines(b, of, &rows, &kept)
-			b.Run(name+" "+sums, func(b *testing.B) {
-				var sum canonical.Adder
-				sum.Reset(canonical.TypesOf(of, source.SQLite))
-				if sums == "text" {
-					sum.Reset(nil)
-				}
-				b.SetBytes(int64(len(kept.lines[0])))
-				for i := 0; b.Loop(); i++ {
-					sum.Row(kept.lines[i%len(kept.lines)], kept.ends[i%len(kept.lines)])
-				}
-			})
+		of := columns
+		if name == "declared" {
+			of = declared
 		}
+		benchmarkLines(b, name+" text", of, &rows, nil)
+		benchmarkLines(b, name+" both", of, &rows, canonical.TypesOf(of, source.SQLite))
 	}
 }
