@@ -11,9 +11,7 @@ var _ source.Untold = (*rows)(nil)
 
 // told says what the text of the values of a column tells of their types.
 type told struct {
-	kind     source.Kind // of the values that a column of this type is taken to have
-	affinity valuetext.Affinity
-	watches  [source.JSON + 1]bool // the kinds of values to be looked at
+	watches [source.JSON + 1]bool // the kinds of values to be looked at
 
 	numbers bool // there was a number that reads as a string
 	others  bool // there was another value that reads as one of another type
@@ -22,14 +20,14 @@ type told struct {
 func newTold(columns []source.Column) []told {
 	all := make([]told, len(columns))
 	for i, c := range columns {
-		one := &all[i]
-		one.kind, one.affinity = sqlsource.KindOf(c.Type), valuetext.AffinityOf(c.Type)
-		if one.kind == source.Bool {
-			one.kind = source.Number
+		kind := sqlsource.KindOf(c.Type) // of the values that a column of this type is taken to have
+		if kind == source.Bool {
+			kind = source.Number
 		}
-		one.watches[source.Bytes] = one.kind != source.Bytes
-		one.watches[source.Number] = one.kind != source.Number && one.affinity == valuetext.None
-		one.watches[source.Text] = one.kind == source.Bytes
+		watches := &all[i].watches
+		watches[source.Bytes] = kind != source.Bytes
+		watches[source.Number] = kind != source.Number && valuetext.AffinityOf(c.Type) == valuetext.None
+		watches[source.Text] = kind == source.Bytes
 	}
 	return all
 }
@@ -54,7 +52,7 @@ func (c *told) note(kind source.Kind, value []byte) {
 	case source.Number:
 		c.numbers = true
 	case source.Text:
-		c.others = c.others || format.KindOf(c.kind, value) == source.Bytes
+		c.others = c.others || format.KindOf(source.Bytes, value) == source.Bytes
 	}
 }
 
