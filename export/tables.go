@@ -42,9 +42,10 @@ func (e *PartialError) Error() string {
 //
 // With a PartSize, each table is written in parts, whose files are in a directory of the table and have the names that
 // [manifest.PartFile] returns. If the source is a [source.Sharer], up to Jobs sessions, at most 16, read parts at the
-// same time, each with one job, beside which another may compress; of a [source.Grouped], those that were opened with
-// it. Otherwise the parts are written one after the other, with all jobs. A session that fails with [source.ErrLocked]
-// leaves the rest of the table to the others, and the first one reads what none has read. N sessions take at most
+// same time. A [source.Grouped] has the sessions that were opened with it. Each session has one job, and a goroutine
+// that compresses beside it. Other sources are read part by part, with all jobs. A session that fails with
+// [source.ErrLocked] leaves the rest of the table to the others, and the first one reads what none has read. N sessions
+// take at most
 //
 //	N × (20 MiB + max(32 MiB, 2 × the largest row) if there are rows of more than about 1 MiB)
 //

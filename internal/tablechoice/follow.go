@@ -10,7 +10,7 @@ import (
 	"culvert/source"
 )
 
-// maxCondition is the most bytes of a condition with those that follow from it.
+// maxCondition is the most bytes of the condition of a table, with what follows from the tables that it refers to.
 const maxCondition = 64 << 10
 
 // key is a foreign key of a table, or a reference that the database does not have.

@@ -15,8 +15,8 @@ const listing = "listing the tables"
 
 // Tables returns the names of the tables of a database, sorted by bytes. For "", these are the tables of the opened
 // database, or of all databases except the system's if none is opened. A name in the opened database is the table's
-// alone; others are database.table, with backticks if Table would otherwise find another table. They are those of the
-// first time that Tables, Omitted or Schema asked.
+// alone; others are database.table, with backticks if Table would otherwise find another table. The list
+// is read once, by the first of Tables, Omitted and Schema.
 //
 // Views, sequences, and MERGE tables, whose rows belong to other tables, are left out: see [DB.Omitted]. So are tables
 // on which the user has no rights, since the server hides them, and those in which a load of the whole database keeps

@@ -62,8 +62,8 @@ func Files(tb testing.TB, pattern string) map[string][]byte {
 	return all
 }
 
-// ForeignFiles returns the files in testdata that match a pattern. In the long form, they are those that the named
-// scripts in testdata make today.
+// ForeignFiles returns the files in testdata that match a pattern. In the long form, the scripts, which are in testdata
+// too, make the files anew.
 func ForeignFiles(t *testing.T, pattern string, scripts ...string) map[string][]byte {
 	t.Helper()
 	dir := "testdata"
