@@ -232,7 +232,7 @@ func TestNames(t *testing.T) {
 func TestNoBucket(t *testing.T) {
 	for _, store := range stores.All(t) {
 		t.Run(store.Name, func(t *testing.T) {
-			b := open(t, strings.Replace(store.URL(t), "/"+stores.Bucket+"/", "/no-such-bucket/", 1), impatient)
+			b := openRushed(t, strings.Replace(store.URL(t), "/"+stores.Bucket+"/", "/no-such-bucket/", 1))
 			if err := write(t.Context(), b, "file", nil); err == nil {
 				t.Error("a file is written into a bucket that does not exist")
 			}

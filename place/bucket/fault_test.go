@@ -28,7 +28,7 @@ import (
 // small has parts of the least size, so that files of several parts are small, and fails soon.
 var small = bucket.Config{PartSize: 5 << 20, Parallel: 2, Timeout: 20 * time.Second}
 
-// impatient fails soon.
+// impatient fails soon. What it opens may also fail if the machine stands still for a moment.
 var impatient = bucket.Config{PartSize: 5 << 20, Parallel: 2, Timeout: time.Second}
 
 // content returns bytes that do not repeat.
@@ -121,6 +121,15 @@ func anything(*http.Request) bool { return true }
 func rush(p *stores.Proxy, through bucket.Place) {
 	bucket.Rush(through, 5*time.Second)
 	p.SetHeld(func(client string) { bucket.Silence(through, client) })
+}
+
+// openRushed opens a place that takes no time for giving up what fails at once. What the store answers may take its
+// time.
+func openRushed(t *testing.T, url string) bucket.Place {
+	t.Helper()
+	b := open(t, url, small)
+	bucket.Rush(b, 5*time.Second)
+	return b
 }
 
 // throughProxy runs a test with each server of S3, behind a proxy. The place direct does not go through it.

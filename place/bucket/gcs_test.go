@@ -326,7 +326,7 @@ func TestGoogleCredentials(t *testing.T) {
 	if err := errors.Join(err, os.WriteFile(file, text, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	b := open(t, url, impatient)
+	b := openRushed(t, url)
 	mustWrite(t, b, "file", large)
 	wantContent(t, b, "file", large)
 	g.set(func() {
@@ -335,15 +335,15 @@ func TestGoogleCredentials(t *testing.T) {
 		}
 	})
 	status, answer = 400, `{"error":"invalid_grant","error_description":"the account is disabled"}`
-	_, err = open(t, url, impatient).Open("file")
+	_, err = openRushed(t, url).Open("file")
 	wantError(t, err, fs.ErrPermission, "file")
 	if err == nil || !strings.Contains(err.Error(), "the account is disabled") {
 		t.Errorf("the error is %v", err)
 	}
 	status = 503
-	_, err = open(t, url, impatient).Open("file")
+	_, err = openRushed(t, url).Open("file")
 	wantError(t, err, place.ErrUnreachable, "file")
 	tokens.Close()
-	_, err = open(t, url, impatient).Open("file")
+	_, err = openRushed(t, url).Open("file")
 	wantError(t, err, place.ErrUnreachable, "file")
 }
