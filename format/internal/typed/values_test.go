@@ -10,19 +10,19 @@ import (
 // TestDecimals reads numbers of few digits in both ways.
 func TestDecimals(t *testing.T) {
 	const rounds, most = 200_000, 24
-	short := 0
+	short, random := 0, rand.New(rand.NewPCG(1, 0))
 	for range rounds {
-		text := make([]byte, rand.IntN(most))
+		text := make([]byte, random.IntN(most))
 		for i := range text {
-			text[i] = "00123456789"[rand.IntN(11)]
+			text[i] = "00123456789"[random.IntN(11)]
 		}
-		for _, c := range []byte("-..x")[rand.IntN(4):] {
-			if len(text) > 0 && rand.IntN(3) > 0 {
-				text[rand.IntN(len(text))] = c
+		for _, c := range []byte("-..x")[random.IntN(4):] {
+			if len(text) > 0 && random.IntN(3) > 0 {
+				text[random.IntN(len(text))] = c
 			}
 		}
-		c := Column{Logical: source.Type{Class: source.DecimalClass, Precision: 1 + rand.IntN(MaxDigits)}}
-		c.Logical.Scale = rand.IntN(c.Logical.Precision + 1)
+		c := Column{Logical: source.Type{Class: source.DecimalClass, Precision: 1 + random.IntN(MaxDigits)}}
+		c.Logical.Scale = random.IntN(c.Logical.Precision + 1)
 		want, fits := c.longDecimal(text)
 		got, ok := c.shortDecimal(text)
 		if ok {
