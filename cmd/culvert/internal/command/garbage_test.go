@@ -26,9 +26,9 @@ func TestCollectEarly(t *testing.T) {
 			defer kept.Store(new(room)) // which ends the one before
 			debug.SetGCPercent(usual)
 			held := make([]byte, test.inUse)
-			CollectEarly()
 			metrics.Read(in)
 			before := in[1].Value.Uint64()
+			CollectEarly()
 			for in[0].Value.Uint64() == usual {
 				sha256.Sum256(make([]byte, 1<<20))
 				metrics.Read(in)
