@@ -1,11 +1,9 @@
 package server_test
 
 import (
-	"context"
 	"errors"
 	"os"
 	"testing"
-	"time"
 
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
@@ -32,9 +30,8 @@ func TestShutdownEndsWatches(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	if err := errors.Join(srv.Shutdown(ctx), <-served, root.Close()); err != nil {
+	// The test hangs if the watches do not end.
+	if err := errors.Join(srv.Shutdown(t.Context()), <-served, root.Close()); err != nil {
 		t.Error(err)
 	}
 }
