@@ -71,7 +71,11 @@ func MomentOf(src source.Source) MomentReport {
 // Tell prints how many connections began at one moment, and for how long others could not commit meanwhile.
 func (m MomentReport) Tell(w *command.Work, name string) {
 	if m.Connections > 0 && w.WantsSummary() {
-		w.App.Console.Print(fmt.Sprintf("%s: %d connections began at one moment; others could not commit for %.3g ms",
-			name, m.Connections, m.Locked*1000))
+		w.App.Console.Print(m.text(name))
 	}
+}
+
+func (m MomentReport) text(name string) string {
+	return fmt.Sprintf("%s: %d connections began at one moment; others could not commit for %.1f ms", name,
+		m.Connections, m.Locked*1000)
 }
