@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"net"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"culvert/internal/testkit"
@@ -70,6 +72,20 @@ func workerCommands(t *testing.T) map[string]command {
 			for _, file := range args {
 				db.Exec(testOf(ts), ts.ReadFile(file))
 			}
+		},
+		// stuck runs a command, and sends it a signal once there is a file whose name matches a pattern. Until then it
+		// cannot go beyond a row with a dictionary of text search, whose name PostgreSQL looks up where it is locked:
+		//
+		//	stuck CODE SIGNAL PATTERN COMMAND [ARGUMENT]...
+		"stuck": func(ts *testscript.TestScript, _ bool, args []string) {
+			db := testkit.PostgresDatabase{Server: server, Name: ts.Getenv("PGDATABASE")}
+			holder, err := pgconn.Connect(t.Context(), db.ConnString())
+			ts.Check(err)
+			defer holder.Close(context.Background())
+			ts.Check(holder.Exec(t.Context(), "BEGIN; LOCK TABLE pg_ts_dict IN ACCESS EXCLUSIVE MODE").Close())
+			disturb(ts, args[0], args[2], args[3:], func(process *os.Process) {
+				ts.Check(process.Signal(map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill}[args[1]]))
+			})
 		},
 		// await waits until a file has text that matches a pattern:
 		//
