@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -119,6 +120,13 @@ func testMountFault(t *testing.T, source, program string, reads bool, happen, re
 	}
 	r := newRemoteDir(t, served)
 	r.serve()
+	l := &line{
+		to: r.address, hold: true, broken: make(chan struct{}), free: make(chan struct{}), end: make(chan struct{}),
+	}
+	l.left.Store(faultFiles * faultSize / 3)
+	listener := testkit.ListenTCP(t)
+	t.Cleanup(l.begin(listener))
+	r.url = strings.Replace(r.url, r.address, listener.Addr().String(), 1)
 	mounted := r.mount("--rw", "--timeout", faultTimeout)
 	from, to := source, mounted
 	if reads {
@@ -126,7 +134,7 @@ func testMountFault(t *testing.T, source, program string, reads bool, happen, re
 	}
 	script := strings.NewReplacer("FROM", from, "TO", to).Replace(program)
 
-	err := runUntil(t, script, target, faultFiles*faultSize/3, func() { happen(r) })
+	err := runUntil(t, script, l, func() { happen(r) })
 	compareTargets(t, source, target, err == nil, !reads)
 	repair(r)
 
@@ -144,8 +152,8 @@ func testMountFault(t *testing.T, source, program string, reads bool, happen, re
 	compareTargets(t, source, target, true, true)
 }
 
-// runUntil runs a script and does something when the target, and what is not yet seen there, has so many bytes.
-func runUntil(t *testing.T, script, target string, size int64, happen func()) error {
+// runUntil runs a script that needs a line, and does something once that lets nothing pass any more. Then all passes.
+func runUntil(t *testing.T, script string, l *line, happen func()) error {
 	t.Helper()
 	command := exec.Command("bash", "-o", "pipefail", "-c", script)
 	var output bytes.Buffer
@@ -155,37 +163,17 @@ func runUntil(t *testing.T, script, target string, size int64, happen func()) er
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case err := <-ended:
-			t.Fatalf("it has ended before the fault: %v: %s", err, output.String())
-		case <-ticker.C:
-		}
-		if sizeBelow(t, target) >= size {
-			break
-		}
+	select {
+	case err := <-ended:
+		t.Fatalf("it has ended before the fault: %v: %s", err, output.String())
+	case <-l.broken:
 	}
 	happen()
+	l.left.Store(math.MaxInt64)
+	close(l.free)
 	err := <-ended
 	t.Logf("the program ends with %v: %.200s", err, output.String())
 	return err
-}
-
-// sizeBelow returns the bytes of all files in a directory, of drafts too.
-func sizeBelow(t *testing.T, dir string) (size int64) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil { // else it was renamed meanwhile
-			size += info.Size()
-		}
-	}
-	return size
 }
 
 func clear(t *testing.T, dir string) {

@@ -212,9 +212,10 @@ func find(ts *testscript.TestScript, neg bool, args []string) {
 type line struct {
 	to     string       // the server
 	left   atomic.Int64 // how many more bytes may pass, both ways and in all connections together
-	hold   bool         // in place of being cut, let nothing pass any more
+	hold   bool         // in place of being cut, let nothing pass any more, until the way is free
 	mend   bool         // when it was cut, let everything pass on new connections
 	broken chan struct{}
+	free   chan struct{} // if not nil
 	once   sync.Once
 	end    chan struct{} // of the script
 }
@@ -246,6 +247,20 @@ func cable(ts *testscript.TestScript, neg bool, args []string) {
 	if l.to = u.Host; endpoint.Host != "" {
 		l.to = endpoint.Host
 	}
+	ts.Defer(l.begin(listener))
+	ts.Value(linesKey{}).(lines)[args[0]] = l
+	if endpoint.Host == "" {
+		u.Host = listener.Addr().String()
+	} else {
+		endpoint.Host = listener.Addr().String()
+		query.Set("endpoint", endpoint.String())
+		u.RawQuery = query.Encode()
+	}
+	ts.Setenv(args[0], u.String())
+}
+
+// begin passes the bytes of all who connect, until the returned function is called.
+func (l *line) begin(listener net.Listener) (end func()) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -256,20 +271,11 @@ func cable(ts *testscript.TestScript, neg bool, args []string) {
 			running.Go(func() { l.relay(client) })
 		}
 	})
-	ts.Defer(func() {
+	return func() {
 		close(l.end)
 		_ = listener.Close() // which ends Accept
 		running.Wait()
-	})
-	ts.Value(linesKey{}).(lines)[args[0]] = l
-	if endpoint.Host == "" {
-		u.Host = listener.Addr().String()
-	} else {
-		endpoint.Host = listener.Addr().String()
-		query.Set("endpoint", endpoint.String())
-		u.RawQuery = query.Encode()
 	}
-	ts.Setenv(args[0], u.String())
 }
 
 // lines are the cables of a script, by the variables that hold their URLs.
@@ -329,10 +335,14 @@ func (l *line) pass(to io.Writer, from io.Reader) {
 				}
 				close(l.broken)
 			})
-			if l.hold {
-				<-l.end
+			if !l.hold {
+				return
 			}
-			return
+			select {
+			case <-l.free:
+			case <-l.end:
+				return
+			}
 		}
 		if err != nil {
 			return
