@@ -79,11 +79,7 @@ func (u *bucketUser) command(t *testing.T, args ...string) (*exec.Cmd, *bytes.Bu
 func (u *bucketUser) want(t *testing.T, code int, args ...string) (out, said string) {
 	t.Helper()
 	cmd, stderr := u.command(t, args...)
-	began := time.Now()
 	stdout, err := cmd.Output()
-	if limit := limitOf(args); code == 13 && time.Since(began) > 3*limit+5*time.Second {
-		t.Errorf("culvert %q has taken %v to say that the store cannot be reached", args, time.Since(began))
-	}
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
@@ -91,20 +87,6 @@ func (u *bucketUser) want(t *testing.T, code int, args ...string) (out, said str
 		t.Errorf("culvert %q: exit code %d, want %d: %s", args, got, code, stderr)
 	}
 	return string(stdout), stderr.String()
-}
-
-// limitOf returns the value of --timeout.
-func limitOf(args []string) time.Duration {
-	for i, arg := range args {
-		text, is := strings.CutPrefix(arg, "--timeout=")
-		if arg == "--timeout" {
-			text, is = args[i+1], true
-		}
-		if limit, err := time.ParseDuration(text); is && err == nil {
-			return limit
-		}
-	}
-	return patience
 }
 
 // proxy returns a proxy, and the URLs of a new object through it and without it.
