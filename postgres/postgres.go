@@ -88,10 +88,11 @@
 //
 // The settings of the transaction make the text of values independent of the server, the database and the user: times
 // are in UTC, dates in ISO order, and floating-point numbers in the shortest exact form. Money is as lc_monetary = C
-// prints it, $1,000.50, with two decimals and whatever the currency, so that it means the same in every database. Only
-// names of objects, such as regclass, would lose their meaning with a fixed setting: they have a schema if search_path
-// requires one. Row security is off: a table whose policies would hide rows is an error. Text is UTF-8. A database in
-// SQL_ASCII may hold any bytes, which are returned unchanged.
+// prints it, $1,000.50, with two decimals and whatever the currency, so that it means the same in every database. Names
+// of objects, such as regclass, have their schema, as in pg_dump. Those of views, of queries, and of selections with a
+// condition, which may need the user's search_path, have it only if that requires one. Row security is off: a table
+// whose policies would hide rows is an error. Text is UTF-8. A database in SQL_ASCII may hold any bytes, which are
+// returned unchanged.
 //
 // Dates, times, UUIDs and bytea use the binary format, which is less work for the server. Dates, times and UUIDs are
 // printed here as the server would print them. Other values are the server's text.

@@ -271,11 +271,20 @@ func (l *loader) ReadBack() (rows int64, sum sink.Sum, err error) {
 	return l.sumOwn()
 }
 
-// readBack has the server print the rows of a query, or of a table with its columns.
+// readBack has the server print the rows of a query, or of a table with its columns. Names of objects, as of regclass,
+// are printed with their schemas, as package read has them printed.
 func (l *loader) readBack(from string) (*lines, error) {
 	adder := lines{isBinary: l.t.printed == binaryForm}
 	adder.Begin(l.t.Filling, source.PostgreSQL, printed(l.t.columns))
-	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, "COPY "+from+" TO STDOUT (FORMAT "+l.t.printed+")")
+	sql := "COPY " + from + " TO STDOUT (FORMAT " + l.t.printed + ")"
+	namesObjects := slices.ContainsFunc(l.t.columns, func(c source.Column) bool { return !copybinary.Keeps(c.Type) })
+	if namesObjects {
+		sql = ownPathSQL + ";\n" + sql
+	}
+	tag, err := l.s.conn.CopyTo(l.t.ctx, &adder, sql)
+	if namesObjects && err == nil {
+		_, err = l.s.queries(l.t.ctx) // without any, it restores the path
+	}
 	switch {
 	case adder.err != nil:
 		return nil, adder.err

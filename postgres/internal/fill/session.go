@@ -121,6 +121,9 @@ func (s *session) begin(ctx context.Context, f sink.Filling) error {
 
 var errAnswer = errors.New("the server sent an unexpected answer")
 
+// ownPathSQL has only the system's schema on the search path.
+const ownPathSQL = "SET LOCAL search_path = pg_catalog, pg_temp"
+
 // question is a statement of this package, with the number of columns of its rows.
 type question struct {
 	sql        string
@@ -133,7 +136,7 @@ type question struct {
 // before the system's.
 func (s *session) queries(ctx context.Context, questions ...question) ([][][][]byte, error) {
 	var batch pgconn.Batch
-	batch.ExecParams("SET LOCAL search_path = pg_catalog, pg_temp", nil, nil, nil, nil)
+	batch.ExecParams(ownPathSQL, nil, nil, nil, nil)
 	for _, q := range questions {
 		batch.ExecParams(q.sql, valuesOf(q.parameters), nil, nil, nil)
 	}

@@ -70,7 +70,8 @@ ALTER DATABASE %s SET quote_all_identifiers = on;`
 
 // plainSQL are the settings for psql that make the text of values unambiguous.
 const plainSQL = `SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres';
-SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'; SET quote_all_identifiers = off;`
+SET extra_float_digits = 3; SET bytea_output = 'hex'; SET client_encoding = 'UTF8'; SET quote_all_identifiers = off;
+SET search_path = '';`
 
 // TestCSVIsThatOfPsql compares both ways to CSV with psql, byte for byte, under settings that are hostile to it.
 func TestCSVIsThatOfPsql(t *testing.T) {
@@ -100,17 +101,17 @@ func TestCSVIsThatOfPsql(t *testing.T) {
 	database.Exec(t, strings.ReplaceAll(hostileSQL, "%s", database.Name))
 	db := openAgain(t, database.ConnString())
 	for _, test := range []struct{ table, psql string }{
-		{"nasty", "nasty"},
-		{"one", "(SELECT * FROM one)"},
-		{"gone", "gone"},
-		{"empty", "empty"},
-		{"bare", "bare"},
-		{"öäü ✓.表", `"öäü ✓.表"`},
-		{"parted", "(SELECT * FROM parted)"},
-		{"parted_2", "parted_2"},
-		{"parent", "(SELECT * FROM parent)"},
-		{"child", "child"},
-		{"stored", "(SELECT * FROM stored)"},
+		{"nasty", "public.nasty"},
+		{"one", "(SELECT * FROM public.one)"},
+		{"gone", "public.gone"},
+		{"empty", "public.empty"},
+		{"bare", "public.bare"},
+		{"öäü ✓.表", `public."öäü ✓.表"`},
+		{"parted", "(SELECT * FROM public.parted)"},
+		{"parted_2", "public.parted_2"},
+		{"parent", "(SELECT * FROM public.parent)"},
+		{"child", "public.child"},
+		{"stored", "(SELECT * FROM public.stored)"},
 	} {
 		t.Run(test.table, func(t *testing.T) {
 			want := psqlCopy(t, database, test.psql)
@@ -125,7 +126,7 @@ func TestCSVIsThatOfPsql(t *testing.T) {
 			t.Errorf("%s here is %s", limit, got)
 		}
 	}
-	want := psqlCopy(t, database, "(SELECT id, n FROM nasty WHERE n > 0)")
+	want := psqlCopy(t, database, "(SELECT id, n FROM public.nasty WHERE n > 0)")
 	expectCSV(t, func() source.Rows { return query(t, db, "SELECT id, n FROM nasty WHERE n > 0;\n") }, string(want))
 }
 

@@ -156,6 +156,9 @@ func (r *rows) start() error {
 	if err == nil {
 		err = r.releaseBefore()
 	}
+	if err == nil && r.namesObjects() {
+		err = r.session.conn.Exec(r.ctx, objectNamesSQL).Close()
+	}
 	if err != nil {
 		return err
 	}
@@ -325,6 +328,9 @@ func (r csvRows) writeRows(out *rowWriter) (int64, error) {
 func (r csvRows) copyTo(out *rowWriter, sql string) error {
 	out.binary = copybinary.Rows{}
 	sql = r.copySQL(sql) + " TO STDOUT (FORMAT " + out.form + ")"
+	if r.namesObjects() {
+		sql = objectNamesSQL + ";\n" + sql
+	}
 	if r.known != nil {
 		return r.copyKnown(out, sql)
 	}
@@ -348,6 +354,19 @@ func (r csvRows) copySQL(sql string) string {
 		return "COPY " + t.sqlName()
 	}
 	return "COPY " + t.sqlName() + " (" + t.list + ")"
+}
+
+// objectNamesSQL has the server print names of objects, as of regclass, with their schemas, as pg_dump does: so they mean
+// the same whatever the search path is where they are loaded. The user's path is back when the locks of these rows are
+// released.
+const objectNamesSQL = "SET LOCAL search_path = pg_catalog, pg_temp"
+
+// namesObjects reports whether values may be names of objects. It includes all types but those that certainly have
+// none, since arrays, domains and composite types may have some. A view, and a condition of the user, may need the
+// user's search path.
+func (r *rows) namesObjects() bool {
+	return r.relation != nil && r.relation.kind != "v" && r.relation.Where == "" &&
+		slices.ContainsFunc(r.columns, func(c source.Column) bool { return !copybinary.Keeps(c.Type) })
 }
 
 // rowWriter receives the rows of a COPY. The server sends each row in a CopyData message of its own.
