@@ -212,7 +212,7 @@ func TestInterruptedListing(t *testing.T) {
 	p := startPlay(t, playOptions{Timeout: shortTimeout})
 	const files = 2 * 512
 	p.put(playFile{Name: "slow", Mode: fs.ModeDir | 0o755, Entries: files})
-	p.order(playOrder{Rate: 20_000}) // 1.6 s for each part of the listing
+	p.order(playOrder{Rate: 60_000}) // half a second for each part of the listing
 	var dirs [2]*os.File
 	for i := range dirs {
 		dir, err := os.Open(p.path("slow"))
