@@ -116,6 +116,8 @@ func runScripts(t *testing.T, dir string, variables []string, more map[string]co
 			env.Setenv("AppData", home)
 			env.Setenv("TZ", "UTC")
 			env.Setenv("GOGC", "400") // most commands end before they need to collect garbage
+			// Where a server of the script was, nobody else listens.
+			env.Setenv("ADDRESS", testkit.Address(env.T().(testing.TB)))
 			env.Setenv("PATH", peers.dir+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Vars = append(env.Vars, variables...)
 			env.Values[serversKey{}], env.Values[linesKey{}] = servers{}, lines{}

@@ -18,8 +18,7 @@ import (
 // TestMount runs the scripts that mount. Each ends all that it has mounted, also if it fails.
 func TestMount(t *testing.T) {
 	needMount(t)
-	variables := []string{"ADDRESS=" + testkit.Address(t)} // of one script
-	runScripts(t, "testdata/mount", variables, map[string]command{"mounting": mounting, "mounted": mounted})
+	runScripts(t, "testdata/mount", nil, map[string]command{"mounting": mounting, "mounted": mounted})
 }
 
 // TestMountBucket mounts buckets.
