@@ -198,8 +198,12 @@ func (a *Adder) shrink() {
 	a.values.shrink()
 }
 
-// keptSize is the largest buffer that is used again.
-const keptSize = 1 << 20
+// keptSize is the largest buffer that is used again. Lines of up to smallLine bytes, as they are and as canonical ones,
+// never need more, even if exponents stand for many digits.
+const (
+	keptSize  = 1 << 20
+	smallLine = 16 << 10
+)
 
 // Line adds a row: a whole line of CSV, as package format writes it, with its line feed.
 func (a *Adder) Line(line []byte) { a.Row(line, nil) }
@@ -215,11 +219,14 @@ func (a *Adder) Row(line []byte, ends []int) {
 		if len(ends) == 0 {
 			ends = a.endsOf(line)
 		}
-		if canonical, differs := a.canonical(line, ends); differs {
+		canonical, differs := a.canonical(line, ends)
+		if differs {
 			sum = rowsum.Of(canonical)
 		}
 		if a.looked {
-			a.shrink()
+			if max(len(line), len(canonical)) > smallLine {
+				a.shrink()
+			}
 			a.looked = false
 		}
 	}
@@ -240,8 +247,9 @@ func (a *Adder) endsOf(line []byte) []int {
 // canonical returns the canonical text of a line, if it differs. It looks only at the fields that may.
 func (a *Adder) canonical(line []byte, ends []int) (canonical []byte, differs bool) {
 	a.line.out, a.line.taken = a.line.out[:0], 0
-	for i := range a.types.checked {
-		c := &a.types.checked[i]
+	checked := a.types.checked
+	for i := range checked {
+		c := &checked[i]
 		if c.index >= len(ends) {
 			break // a row of fewer fields than columns
 		}

@@ -53,6 +53,8 @@ func quickOf(c source.Column) func(j *jsonInLine, line []byte, at, end int) bool
 		return nil
 	case c.Logical.Class == source.InstantClass:
 		return (*jsonInLine).moment
+	case c.Logical.Class == source.TimestampClass:
+		return (*jsonInLine).localMoment
 	case c.Logical.Class == source.BoolClass:
 		return (*jsonInLine).digit
 	case c.Logical.Class == source.FloatClass:
@@ -84,10 +86,27 @@ func (j *jsonInLine) moment(line []byte, at, end int) bool {
 	return true
 }
 
+// localMoment takes such a moment of a column without a zone, which ends in a zero.
+func (j *jsonInLine) localMoment(line []byte, at, end int) bool {
+	text := line[at:end]
+	if !isMoment(text) {
+		return false
+	}
+	j.copy(line, at+len(withoutZerosOf(text)), end)
+	return true
+}
+
 // withoutZerosOf returns a moment without the zeros at the end of its fraction.
 func withoutZerosOf(text []byte) []byte {
 	if len(text) > len(usualMoment) && text[len(text)-1] == '0' {
-		return bytes.TrimSuffix(bytes.TrimRight(text, "0"), []byte{'.'})
+		n := len(text) - 1
+		for text[n-1] == '0' && n > len(usualMoment) {
+			n--
+		}
+		if text[n-1] == '.' {
+			n--
+		}
+		return text[:n]
 	}
 	return text
 }
