@@ -29,39 +29,71 @@ const (
 )
 
 func (m moment) grammar() Grammar {
-	return func(_ source.Kind, value []byte) string {
-		r := reader{text: value}
-		if m.era && len(value) > 0 && value[len(value)-1] == 'C' {
-			r.text = bytes.TrimSuffix(value, []byte(" BC"))
+	return func(kind source.Kind, value []byte) string {
+		if m.date && m.clock && m.isUsual(value) {
+			return ""
 		}
-		if m.date {
-			if !r.date(&m) {
-				return notDate
-			}
-			if r.ended() {
-				return ""
-			}
-			if !r.oneOf("T ") {
-				return notDate
-			}
-		}
-		zero, digits, ok := r.clock(&m)
-		if !ok {
-			return notClock
-		}
-		offset, ok := r.zone()
-		switch {
-		case !ok:
-			return notClock
-		case !m.clock && !zero:
-			return hasClock
-		case !m.offset && offset:
-			return hasOffset
-		case m.clock && digits > m.places:
-			return fmt.Sprintf("the column keeps %d digits of fractions of a second", m.places)
-		}
-		return ""
+		return m.read(kind, value)
 	}
+}
+
+func (m *moment) read(_ source.Kind, value []byte) string {
+	r := reader{text: value}
+	if m.era && len(value) > 0 && value[len(value)-1] == 'C' {
+		r.text = bytes.TrimSuffix(value, []byte(" BC"))
+	}
+	if m.date {
+		if !r.date(m) {
+			return notDate
+		}
+		if r.ended() {
+			return ""
+		}
+		if !r.oneOf("T ") {
+			return notDate
+		}
+	}
+	zero, digits, ok := r.clock(m)
+	if !ok {
+		return notClock
+	}
+	offset, ok := r.zone()
+	switch {
+	case !ok:
+		return notClock
+	case !m.clock && !zero:
+		return hasClock
+	case !m.offset && offset:
+		return hasOffset
+	case m.clock && digits > m.places:
+		return fmt.Sprintf("the column keeps %d digits of fractions of a second", m.places)
+	}
+	return ""
+}
+
+// usualMoment is the form of most dates with a time.
+const usualMoment = "0000-00-00 00:00:00"
+
+// isUsual reports whether a text has that form, and what the column keeps of it is the same. To see that takes a third
+// of the time in which the text is read.
+func (m *moment) isUsual(text []byte) bool {
+	rest := len(text) - len(usualMoment)
+	if rest < 0 || rest > 0 && (rest == 1 || rest-1 > m.places || text[len(usualMoment)] != '.') {
+		return false
+	}
+	for i := range len(usualMoment) {
+		if c := text[i]; usualMoment[i] != '0' && c != usualMoment[i] || usualMoment[i] == '0' && c-'0' > 9 {
+			return false
+		}
+	}
+	for _, c := range text[min(len(usualMoment)+1, len(text)):] {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	two := func(at int) int { return int(text[at]-'0')*10 + int(text[at+1]-'0') }
+	month, day := two(5), two(8)
+	return 1 <= month && month <= 12 && 1 <= day && day <= 31 && two(11) <= 23 && two(14) <= 59 && two(17) <= 59
 }
 
 // reader reads a text from its beginning.

@@ -97,7 +97,9 @@ func (d *decimal) places() int {
 
 // IsPadded reports whether a number has a plus sign, or zeros before its other digits.
 func IsPadded(text []byte) bool {
-	text = bytes.TrimPrefix(text, []byte{'-'})
+	if len(text) > 0 && text[0] == '-' {
+		text = text[1:]
+	}
 	return len(text) > 1 && (text[0] == '+' || text[0] == '0' && '0' <= text[1] && text[1] <= '9')
 }
 

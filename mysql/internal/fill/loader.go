@@ -73,7 +73,7 @@ func newLoader(t *table) *loader {
 		if c.grammar = grammar.Narrow(c.grammar, source.MySQL, c.Type, t.Origin(i)); t.Converts(c.Name) {
 			c.grammar = nil
 		} else if from := t.Origin(i); c.class == octets && from.Dialect == source.SQLite && isBlob(from.Type) {
-			c.grammar = binary(c.grammar)
+			c.grammar = onlyBinary(c.grammar)
 		}
 	}
 	l := &loader{t: t, w: writer{columns: columns, lists: !t.db.infile}, into: t.target.SQL()}

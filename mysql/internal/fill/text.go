@@ -2,10 +2,10 @@ package fill
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -103,8 +103,8 @@ func (w *writer) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error)
 	return append(dst, '\n'), nil
 }
 
-// binary is a grammar of binary data that takes nothing else which SQLite has in such columns.
-func binary(g grammar.Grammar) grammar.Grammar {
+// onlyBinary is a grammar of binary data that takes nothing else which SQLite has in such columns.
+func onlyBinary(g grammar.Grammar) grammar.Grammar {
 	return func(kind source.Kind, value []byte) string {
 		if kind != source.Bytes {
 			return "the column takes binary data, and this is a text or a number"
@@ -170,17 +170,16 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 	case c.errorValue && len(value) == 0:
 		w.errorValues++
 	}
+	if c.class == whole && err == nil && hasFraction(value) {
+		err = errFraction // the server would round it without a warning
+	}
 	if err != nil {
 		return dst, err
 	}
 	if w.lists {
 		dst = append(dst, '\'')
 	}
-	escapes := &textEscapes
-	if c.class == whole {
-		escapes = &wholeEscapes
-	}
-	if dst, err = appendText(dst, value, escapes); err != nil {
+	if dst, err = appendText(dst, value); err != nil {
 		return dst, err
 	}
 	if w.lists {
@@ -189,39 +188,77 @@ func (w *writer) appendValue(dst []byte, c *column, kind source.Kind, value []by
 	return dst, nil
 }
 
-// textEscapes are the letters of characters after a backslash, in both texts. In wholeEscapes, fraction marks the
-// characters of numbers that the server would round without a warning.
-var (
-	textEscapes  = [256]byte{0: '0', '\t': 't', '\n': 'n', '\r': 'r', '\\': '\\', '\'': '\''}
-	wholeEscapes = func(escapes [256]byte) [256]byte {
-		escapes['.'], escapes['e'], escapes['E'] = fraction, fraction, fraction
-		return escapes
-	}(textEscapes)
-)
+// hasFraction reports whether a number may have a fraction or an exponent.
+func hasFraction(number []byte) bool {
+	for _, c := range number {
+		if c == '.' || c == 'e' || c == 'E' {
+			return true
+		}
+	}
+	return false
+}
 
-const fraction = 1
+// escapes are the letters of characters after a backslash, in both texts.
+var escapes = [256]byte{0: '0', '\t': 't', '\n': 'n', '\r': 'r', '\\': '\\', '\'': '\''}
 
 var errNotUTF8 = errors.New("the text is not valid UTF-8")
 
 // appendText appends a text with escapes. The server would take what follows an incomplete character for a part of it,
 // so text must be valid.
-func appendText(dst, value []byte, escapes *[256]byte) ([]byte, error) {
-	dst = slices.Grow(dst, len(value)+2)
-	begin, seen := 0, byte(0)
+func appendText(dst, value []byte) ([]byte, error) {
+	plain, ascii := looksPlain(value)
+	if !ascii && !utf8.Valid(value) {
+		return dst, errNotUTF8
+	}
+	if plain {
+		return append(dst, value...), nil
+	}
+	begin := 0
 	for i, c := range value {
-		seen |= c
 		if escape := escapes[c]; escape != 0 {
-			if escape == fraction {
-				return dst, errFraction
-			}
 			dst = append(append(dst, value[begin:i]...), '\\', escape)
 			begin = i + 1
 		}
 	}
-	if seen >= utf8.RuneSelf && !utf8.Valid(value) {
-		return dst, errNotUTF8
-	}
 	return append(dst, value[begin:]...), nil
+}
+
+const (
+	eight = 8 // bytes that are looked at at once
+	ones  = 0x0101010101010101
+	highs = ones << 7
+)
+
+// looksPlain reports whether a text has neither characters with escapes, of which few texts have any, nor control
+// characters, and whether all are ASCII. The last eight bytes may have been looked at before.
+func looksPlain(text []byte) (plain, ascii bool) {
+	n, seen, special := len(text), uint64(0), uint64(0)
+	switch {
+	case n >= eight:
+		for i := 0; i < n-eight; i += eight {
+			w := binary.LittleEndian.Uint64(text[i:])
+			seen, special = seen|w, special|specials(w)
+		}
+		w := binary.LittleEndian.Uint64(text[n-eight:])
+		seen, special = seen|w, special|specials(w)
+	case n >= eight/2:
+		first, last := binary.LittleEndian.Uint32(text), binary.LittleEndian.Uint32(text[n-eight/2:])
+		seen = uint64(first) | uint64(last)<<32
+		special = specials(seen)
+	default:
+		for _, c := range text {
+			seen |= uint64(c)
+			special |= uint64(escapes[c])
+		}
+		return special == 0, seen < utf8.RuneSelf
+	}
+	return special == 0, seen&highs == 0
+}
+
+// specials is not 0 if one of eight bytes is a backslash, a quote, or below a space.
+func specials(w uint64) uint64 {
+	quote, backslash := w^ones*'\'', w^ones*'\\'
+	return ((w-ones*' ')&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & highs
 }
 
 var errBits = errors.New("the value is neither a number without a sign nor as many bits as the column has")
@@ -246,6 +283,9 @@ func appendBits(dst []byte, size int, kind source.Kind, value []byte) ([]byte, e
 var zones = [][]byte{[]byte("+00"), []byte("+00:00"), []byte("Z")}
 
 func withoutZone(value []byte) []byte {
+	if n := len(value); n < 3 || value[n-1] != 'Z' && value[n-3] != '+' && value[max(0, n-6)] != '+' {
+		return value // as most are
+	}
 	for _, zone := range zones {
 		if rest, found := bytes.CutSuffix(value, zone); found && bytes.IndexByte(rest, ':') > 0 {
 			return rest
