@@ -49,11 +49,12 @@ func (r *plantedRun) start(args ...string) *plantedProcess {
 				sent = true
 			}
 		}
+		close(urls)
 		p.err = p.cmd.Wait()
 	}()
-	select {
-	case p.url = <-urls:
-	case <-p.ended:
+	var serves bool
+	if p.url, serves = <-urls; !serves {
+		<-p.ended
 		r.t.Fatalf("%q has served nothing: %v: %s", args, p.err, &p.said)
 	}
 	return p
