@@ -1,12 +1,14 @@
 // Package budget bounds the memory of large rows. A [Reader] stands between a connection and the driver, which holds
 // each message of the server as a whole: it does not let the driver see the header of a large message before there is
-// room for the message in the [Room] that several readers share.
+// room for the message in the [Room] that several readers share. Small rows do not have to pass the driver: see
+// [Reader.Row].
 package budget
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
-	"io"
 	"runtime/debug"
 	"sync"
 )
@@ -26,11 +28,12 @@ const (
 
 // Reader reads from a connection for the driver. It is used by one goroutine at a time.
 type Reader struct {
-	r      io.Reader
+	r      *bufio.Reader
 	header [5]byte // of a message: its type, and its length without the type
 	have   int     // bytes of the header
 	size   int     // bytes of the message, without the header
 	left   int     // bytes of the message still to come
+	single bool    // the driver does not see the next message before it has asked for it
 
 	ctx  context.Context // of the rows
 	room *Room           // nil if the rows have a single reader
@@ -38,7 +41,30 @@ type Reader struct {
 }
 
 // Reset begins to read from a connection.
-func (in *Reader) Reset(connection io.Reader) { *in = Reader{r: connection} }
+func (in *Reader) Reset(connection *bufio.Reader) { *in = Reader{r: connection} }
+
+// Begin precedes a statement whose rows are read by Row. The driver holds no message that it has not returned until
+// Leave is called.
+func (in *Reader) Begin() { in.single = true }
+
+// Row returns the next message if it is a row that has arrived, without its header. It is valid until the next call of
+// any method. Otherwise, which includes all large rows, the driver must receive the message. To pass each row through
+// the driver would take half as long again.
+func (in *Reader) Row() (row []byte, ok bool) {
+	if !in.single || in.have > 0 || in.left > 0 || in.r.Buffered() < len(in.header) {
+		return nil, false
+	}
+	const dataRow = 'D'
+	header, _ := in.r.Peek(len(in.header)) // it is there
+	size := int(int32(binary.BigEndian.Uint32(header[1:]))) - 4
+	if header[0] != dataRow || size < 0 || in.r.Buffered() < len(in.header)+size {
+		return nil, false
+	}
+	in.Release()
+	message, _ := in.r.Peek(len(in.header) + size)
+	_, _ = in.r.Discard(len(message))
+	return message[len(in.header):], true
+}
 
 // Enter makes large messages wait for room until ctx is done.
 func (in *Reader) Enter(ctx context.Context, room *Room) { in.ctx, in.room = ctx, room }
@@ -46,7 +72,7 @@ func (in *Reader) Enter(ctx context.Context, room *Room) { in.ctx, in.room = ctx
 // Leave ends what Enter began. The driver must not hold a large message that is in use.
 func (in *Reader) Leave() {
 	in.Release()
-	in.ctx, in.room = nil, nil
+	in.ctx, in.room, in.single = nil, nil, false
 }
 
 // Release gives back the room of the last message, which is no longer in use.
@@ -57,7 +83,7 @@ func (in *Reader) Release() {
 	}
 }
 
-// Read implements [io.Reader].
+// Read implements io.Reader.
 func (in *Reader) Read(p []byte) (int, error) {
 	switch {
 	case in.left == 0:
@@ -67,6 +93,8 @@ func (in *Reader) Read(p []byte) (int, error) {
 	}
 	if 0 < in.left && in.left < len(p) && in.held > 0 {
 		p = p[:in.left] // the next message waits until this one has been used
+	} else if in.single {
+		p = p[:min(len(p), cmp.Or(in.left, len(in.header)-in.have))]
 	}
 	n, err := in.r.Read(p)
 	for rest := p[:n]; len(rest) > 0; {

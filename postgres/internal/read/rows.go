@@ -162,6 +162,7 @@ func (r *rows) start() error {
 	if err != nil {
 		return err
 	}
+	r.session.budget.Begin()
 	r.result = r.session.conn.ExecParams(r.ctx, sql, nil, nil, nil, r.formats)
 	fields := r.result.FieldDescriptions()
 	if fields == nil {
@@ -202,6 +203,12 @@ func (r *rows) fill(b *source.Batch) error {
 	clear(r.lent)
 	r.lent = nil
 	for !b.Full() {
+		if row, ok := r.session.budget.Row(); ok {
+			if err := r.add(b, row); err != nil {
+				return err
+			}
+			continue
+		}
 		if !r.result.NextRow() {
 			tag, err := r.result.Close()
 			if err != nil {
@@ -241,37 +248,6 @@ func (r *rows) fill(b *source.Batch) error {
 		r.received++
 	}
 	return nil
-}
-
-// lend adds a value of a large row.
-func (r *rows) lend(b *source.Batch, column int, value []byte) error {
-	encoding := &r.encodings[column]
-	switch {
-	case value == nil:
-		b.Lend(source.Null, nil)
-	case encoding.Print == nil:
-		b.Lend(encoding.Kind, value)
-	default:
-		text, ok := encoding.Print(nil, value)
-		if !ok {
-			return r.wrongLength(column, value)
-		}
-		b.Lend(encoding.Kind, text)
-	}
-	return nil
-}
-
-func (r *rows) wrongLength(column int, value []byte) error {
-	return fmt.Errorf("the server sent %d bytes for column %q", len(value), r.columns[column].Name)
-}
-
-// isLarge reports whether a row is too large to be copied.
-func isLarge(values [][]byte) bool {
-	size := 0
-	for _, value := range values {
-		size += len(value)
-	}
-	return size > source.BatchSize
 }
 
 // confirm compares the number of rows with the command tag, and returns io.EOF if they agree.
