@@ -92,7 +92,7 @@ func interruptible(parent context.Context, a *command.App) (ctx context.Context,
 
 // execute runs the verb.
 func execute(ctx context.Context, a *command.App, args []string) error {
-	root := newRoot(a)
+	root := rootFor(a, args)
 	root.SetArgs(args)
 	root.SetIn(a.Stdin)
 	// for help: cobra drops the errors of writing it
