@@ -37,7 +37,7 @@ func TestPostgresRowSecurity(t *testing.T) {
 		ALTER TABLE parts ENABLE ROW LEVEL SECURITY; CREATE POLICY few ON parts USING (id < 500);
 		ALTER TABLE closed ENABLE ROW LEVEL SECURITY; -- without a policy, which hides all
 		GRANT SELECT ON ALL TABLES IN SCHEMA public TO %[2]s, %[3]s`, owner, other, exempt))
-	for _, test := range []struct {
+	for i, test := range []struct {
 		table string
 		may   string // the roles that get all rows
 	}{
@@ -50,7 +50,7 @@ func TestPostgresRowSecurity(t *testing.T) {
 		{"seen", owner + other + exempt},       // a view reads with the rights of its owner
 		{"forced_view", ""},                    // whom the policy counts for, whoever asks
 	} {
-		for _, user := range []string{owner, other, exempt} {
+		for j, user := range []string{owner, other, exempt} {
 			connString := database.ConnStringAs(user)
 			src, err := postgres.OpenSource(t.Context(), connString)
 			if err != nil {
@@ -60,7 +60,10 @@ func TestPostgresRowSecurity(t *testing.T) {
 			if test.table == "low" {
 				rows = 19
 			}
-			for _, way := range readings {
+			for k, way := range readings {
+				if !testkit.RunsLong() && (i+j)%len(readings) != k {
+					continue
+				}
 				for _, f := range []format.Format{format.CSV{}, format.JSONL{}} {
 					what := fmt.Sprintf("%s of %s, %s, %T", test.table, user, way.name, f)
 					expectAllOrNothing(t, what, src, test.table, way, f, strings.Contains(test.may, user), rows)

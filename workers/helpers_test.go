@@ -3,7 +3,6 @@ package workers_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -29,9 +28,7 @@ func TestMain(m *testing.M) {
 	if natsserver.Main() || participate() {
 		return
 	}
-	if err := flag.Set("test.parallel", "8"); err != nil { // the tests mostly wait
-		panic(err)
-	}
+	testkit.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }
 

@@ -9,6 +9,7 @@
 package testkit
 
 import (
+	"flag"
 	"io"
 	"net"
 	"os"
@@ -43,6 +44,15 @@ func Long(tb testing.TB) {
 	tb.Helper()
 	if !RunsLong() {
 		tb.Skip("skipped: it takes long; to run it: CULVERT_TEST_ALL=1, or ./dev soak")
+	}
+}
+
+// AtOnce lets a test binary run a number of its parallel tests at a time, for TestMain of packages whose tests mostly
+// wait: for servers, limits of time, or other processes. There would be as many as processors. Arguments of the test
+// binary override it.
+func AtOnce(count int) {
+	if err := flag.Set("test.parallel", strconv.Itoa(count)); err != nil {
+		panic(err) // TestMain has it
 	}
 }
 

@@ -288,6 +288,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testkit.AtOnce(6)
 	verifyLeaks(m)
 }
 

@@ -3,7 +3,6 @@ package queue_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"iter"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"culvert/internal/testkit"
 	"culvert/internal/testkit/natsserver"
 	"culvert/workers/internal/queue"
 )
@@ -22,9 +22,7 @@ func TestMain(m *testing.M) {
 	if natsserver.Main() {
 		return
 	}
-	if err := flag.Set("test.parallel", "8"); err != nil { // the tests mostly wait
-		panic(err)
-	}
+	testkit.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }
 
