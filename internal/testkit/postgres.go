@@ -286,17 +286,6 @@ func (s *PostgresServer) logFile() string { return filepath.Join(s.directory, "l
 
 func (s *PostgresServer) data() string { return filepath.Join(s.directory, "data") }
 
-func (s *PostgresServer) initialize() error {
-	args := []string{
-		"-U", "postgres", "--encoding=UTF8", "--locale=C", "--no-sync",
-		"--auth-local=trust", "--auth-host=scram-sha-256",
-	}
-	initdb := filepath.Join(s.programs, "initdb")
-	return fromTemplate(s.data(), initdb, args, func(data string) error {
-		return s.run("initdb", append(args, "-D", data)...)
-	})
-}
-
 // setPassword sets the password of the superuser, which the network requires.
 func (s *PostgresServer) setPassword() error {
 	if s.password == "" {
@@ -309,31 +298,6 @@ func (s *PostgresServer) setPassword() error {
 	password := "'" + strings.ReplaceAll(s.password, "'", "''") + "'"
 	err = conn.Exec(context.Background(), "ALTER USER postgres PASSWORD "+password).Close()
 	return errors.Join(err, conn.Close(context.Background()))
-}
-
-// copy makes the cluster a standby of a server.
-func (s *PostgresServer) copy(primary *PostgresServer) error {
-	if _, err := exec.LookPath(filepath.Join(s.programs, "pg_basebackup")); err != nil {
-		return s.copyStopped(primary)
-	}
-	return s.run("pg_basebackup", "-D", s.data(), "-h", primary.directory, "-p", strconv.Itoa(primary.port),
-		"-U", "postgres", "--checkpoint=fast", "--no-sync", "--write-recovery-conf")
-}
-
-// copyStopped is copy without a program for that, which servers that are packed for tests lack. The primary is started
-// again.
-func (s *PostgresServer) copyStopped(primary *PostgresServer) error {
-	if err := signal(primary.pid, syscall.SIGINT, 10*time.Second); err != nil {
-		return err
-	}
-	const standby = `cp -a "$1" "$2" && : >"$2/standby.signal" &&
-		echo "primary_conninfo = '$3'" >>"$2/postgresql.auto.conf"`
-	address := fmt.Sprintf("host=%s port=%d user=postgres", primary.directory, primary.port)
-	output, err := s.command("sh", "-c", standby, "sh", primary.data(), s.data(), address).CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%w: %s", err, output)
-	}
-	return errors.Join(err, primary.start())
 }
 
 // configure appends settings, which override earlier ones in the same file.
