@@ -29,8 +29,11 @@ func rounds(tb testing.TB, few int, each func(seed uint64)) {
 		each(uint64(only))
 		return
 	}
-	if testkit.Soak() {
+	switch {
+	case testkit.Soak():
 		few *= 40
+	case !testkit.RunsLong():
+		few = (few + 2) / 3
 	}
 	for seed := range number("CULVERT_TEST_ROUNDS", few) {
 		if each(uint64(seed) + 1); tb.Failed() {

@@ -77,8 +77,11 @@ func TestCopyBinaryTypes(t *testing.T) {
 // TestRandomCopyBinary copies random rows of the types that other systems have too.
 func TestRandomCopyBinary(t *testing.T) {
 	rounds := 8
-	if testkit.Soak() {
+	switch {
+	case testkit.Soak():
 		rounds = 200
+	case !testkit.RunsLong():
+		rounds = 3
 	}
 	was, is := randomPostgres(t), randomPostgres(t)
 	for _, db := range []database{was, is} {

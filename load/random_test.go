@@ -36,8 +36,11 @@ type database struct {
 // bytes. CULVERT_TEST_ROUNDS is the number of tables.
 func TestRandomTables(t *testing.T) {
 	rounds := 2
-	if testkit.Soak() {
+	switch {
+	case testkit.Soak():
 		rounds = 100
+	case !testkit.RunsLong():
+		rounds = 1
 	}
 	if n, err := strconv.Atoi(os.Getenv("CULVERT_TEST_ROUNDS")); err == nil {
 		rounds = n

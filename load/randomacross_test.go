@@ -31,8 +31,11 @@ var acrossSystems = map[string]func(t *testing.T) database{
 func TestRandomAcross(t *testing.T) {
 	t.Parallel()
 	rounds, first := 2, 0
-	if testkit.Soak() {
+	switch {
+	case testkit.Soak():
 		rounds = 60
+	case !testkit.RunsLong():
+		rounds = 1
 	}
 	if n, err := strconv.Atoi(os.Getenv("CULVERT_TEST_ROUNDS")); err == nil {
 		rounds = n

@@ -19,8 +19,11 @@ import (
 // forRandom runs a test with a few seeds, or as many as CULVERT_TEST_ROUNDS says.
 func forRandom(t *testing.T, test func(t *testing.T, random *rand.Rand)) {
 	rounds := 3
-	if testkit.Soak() {
+	switch {
+	case testkit.Soak():
 		rounds = 100
+	case !testkit.RunsLong():
+		rounds = 1
 	}
 	if n, err := strconv.Atoi(os.Getenv("CULVERT_TEST_ROUNDS")); err == nil {
 		rounds = n

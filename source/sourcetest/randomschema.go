@@ -219,8 +219,11 @@ func SchemaSeeds(tb testing.TB, few int) []uint64 {
 	if only := number("CULVERT_TEST_SEED", 0); only > 0 {
 		return []uint64{uint64(only)}
 	}
-	if testkit.Soak() {
+	switch {
+	case testkit.Soak():
 		few *= 40
+	case !testkit.RunsLong():
+		few = (few + 2) / 3
 	}
 	var seeds []uint64
 	for i := range number("CULVERT_TEST_ROUNDS", few) {
