@@ -79,6 +79,7 @@ func sourceOfCircles(t *testing.T, more ...string) source.Source {
 // TestCircles loads only rows into empty tables that refer to each other in circles, and to themselves. In the short
 // form, tables that are read back have one file each, and the others several.
 func TestCircles(t *testing.T) {
+	testkit.Long(t)
 	ledger := &sink.Ledger{Table: "ledger", Load: "x"}
 	for _, size := range []int64{0, 2} {
 		backup := newBackupOf(t, sourceOfCircles(t), export.Plan{}, size, circleNames...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"culvert/internal/testkit"
 	"culvert/load"
 	"culvert/source"
 )
@@ -178,6 +179,7 @@ func all(sql string) map[string]string {
 
 // TestPairsOfReadme shows each cell of the table in README.md that says what crosses between each pair of systems.
 func TestPairsOfReadme(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	sides := map[string]func(*testing.T) side{"Pg": postgresSide, "My": mariaDBSide, "Li": sqliteSide}
 	names := map[string]string{"Pg": pgName, "My": myName, "Li": liName}

@@ -26,6 +26,7 @@ func leaves(count int) string {
 // TestThousandPartitions exports and loads a table with 200 leaves, in the long form a thousand, whole and in parts, by
 // one connection and by several.
 func TestThousandPartitions(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	server := testkit.NewPostgres(t, testkit.PostgresConfig{Settings: []string{"max_locks_per_transaction = 1024"}})
 	count := 200

@@ -33,6 +33,7 @@ import (
 // checks hold. Masked columns have no values that there were; the same key makes the same of them, and another key
 // makes others.
 func TestRandomSchemasMasked(t *testing.T) {
+	testkit.Long(t)
 	doubled := func(mark string) func(string) string {
 		return func(name string) string { return mark + strings.ReplaceAll(name, mark, mark+mark) + mark }
 	}

@@ -119,6 +119,7 @@ func TestRejectsDies(t *testing.T) {
 // TestRejectsKilled kills a load with a ledger at every event of the files of rejected rows, and loads again. Then each
 // row is in the table or in the file of its part, once. The rows that are rejected have the keys of others.
 func TestRejectsKilled(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	from, texts := dirtyExport(t)
 	for name, open := range map[string]func(*testing.T) (at string, s killedSide){
