@@ -142,7 +142,7 @@ func endingMariaDB(t *testing.T) ending {
 		" INSERT INTO t SELECT seq, REPEAT('x', 400) FROM seq_1_to_150000")
 	return ending{
 		open: func(ctx context.Context) (source.Source, error) { return mysql.OpenSource(ctx, database.URL()) },
-		says: `.t", after `,
+		says: `.t"`, // and after how many rows, if the connection that says it first had some
 		faults: map[string]func(*testing.T, func()){
 			"connections ended": func(t *testing.T, _ func()) { database.KillOthers(t) },
 			"stopped":           func(t *testing.T, _ func()) { server.Stop(t); server.Start(t) },
