@@ -56,9 +56,6 @@ func (e *csvEncoder) AppendLines(
 	fields, wantsEnds := lines.(FieldLines)
 	wantsEnds = wantsEnds && fields.WantsEnds()
 	var ends []int
-	if wantsEnds {
-		ends = make([]int, 0, b.Columns())
-	}
 	for row := 0; row < b.Rows() && p.err == nil; row++ {
 		if start := len(p.text); e.isWhole(b, row) && wantsEnds {
 			p.text, ends = e.rows.appendEnds(p.text, ends[:0], b, row)
@@ -87,67 +84,32 @@ type csvRows struct {
 }
 
 func (e *csvRows) appendRow(dst []byte, b *source.Batch, row int) ([]byte, error) {
-	dst, _ = e.appendEnds(dst, nil, b, row)
-	return dst, nil
-}
-
-// appendEnds is appendRow, and appends where in the row its fields end, unless ends is nil.
-func (e *csvRows) appendEnds(dst []byte, ends []int, b *source.Batch, row int) ([]byte, []int) {
-	// With room for whatever the values become, most are copied while they are looked at.
-	const mostAdded = len(`,""`)
-	start, out := len(dst), dst[:cap(dst)]
-	isQuick := e.json == nil && !e.single && len(out)-start > 2*b.RowBytes(row)+mostAdded*b.Columns()+8
 	for column := range b.Columns() {
 		if column > 0 {
 			dst = append(dst, ',')
 		}
-		kind, value := b.Value(row, column)
-		if isQuick && kind != source.Null && kind != source.Bytes && copyPlain(out[len(dst):], value) {
-			dst = out[:len(dst)+len(value)]
-		} else if kind != source.Null {
-			dst = e.appendField(dst, kind, value, column)
+		dst = e.appendField(dst, b, row, column)
+	}
+	return append(dst, '\n'), nil
+}
+
+// appendEnds is appendRow, and appends where in the row its fields end.
+func (e *csvRows) appendEnds(dst []byte, ends []int, b *source.Batch, row int) ([]byte, []int) {
+	start := len(dst)
+	for column := range b.Columns() {
+		if column > 0 {
+			dst = append(dst, ',')
 		}
-		if ends != nil {
-			ends = append(ends, len(dst)-start)
-		}
+		dst = e.appendField(dst, b, row, column)
+		ends = append(ends, len(dst)-start)
 	}
 	return append(dst, '\n'), ends
 }
 
-// copyPlain copies a value that needs no quotes around it, and reports whether it does not. Otherwise it may have
-// copied a part. There must be room for the value.
-func copyPlain(dst, value []byte) bool {
-	n := len(value)
-	switch {
-	case n >= 8:
-		dst = dst[:n]
-		for i := 0; i < n-8; i += 8 {
-			w := word(value[i:])
-			if csvSpecials(w) != 0 {
-				return false
-			}
-			binary.LittleEndian.PutUint64(dst[i:], w)
-		}
-		w := word(value[n-8:])
-		binary.LittleEndian.PutUint64(dst[n-8:], w)
-		return csvSpecials(w) == 0
-	case n >= 4:
-		first, last := binary.LittleEndian.Uint32(value), binary.LittleEndian.Uint32(value[n-4:])
-		binary.LittleEndian.PutUint32(dst, first)
-		binary.LittleEndian.PutUint32(dst[n-4:n], last)
-		return csvSpecials(uint64(first)|uint64(last)<<32) == 0
-	}
-	for i, c := range value {
-		if csvSpecial[c] {
-			return false
-		}
-		dst[i] = c
-	}
-	return n > 0
-}
-
-func (e *csvRows) appendField(dst []byte, kind source.Kind, value []byte, column int) []byte {
-	switch {
+func (e *csvRows) appendField(dst []byte, b *source.Batch, row, column int) []byte {
+	switch kind, value := b.Value(row, column); {
+	case kind == source.Null:
+		return dst
 	case kind == source.Bytes:
 		return appendHex(dst, value)
 	case e.json != nil:

@@ -70,36 +70,6 @@ func TestCSVValues(t *testing.T) {
 	}
 }
 
-// TestCSVRoom appends rows to memory with room, where values are copied while they are looked at, and without, up to the
-// byte.
-func TestCSVRoom(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	e := encoder(t, format.CSV{}, "a", "b", "c")
-	for range testkit.Fewer(20_000) {
-		row := []cell{text(nastyText(r)), null(), text(strings.Repeat("x", r.IntN(40)) + ",\n"[:r.IntN(3)])}
-		if r.IntN(4) == 0 {
-			row[1] = binary(row[0].value)
-		}
-		b := fill(len(row), row)
-		want, err := e.AppendRows(nil, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		const before = "before"
-		for _, room := range []int{r.IntN(3*len(want) + 40), 1000} {
-			memory := bytes.Repeat([]byte{'!'}, len(before)+room+8)
-			dst := append(memory[:0:len(before)+room], before...)
-			got, err := e.AppendRows(dst, b)
-			if err != nil || string(got) != before+string(want) {
-				t.Fatalf("with room for %d bytes: %q, want %q", room, got[len(before):], want)
-			}
-			if string(memory[len(before)+room:]) != "!!!!!!!!" {
-				t.Fatalf("with room for %d bytes: wrote beyond it", room)
-			}
-		}
-	}
-}
-
 func TestCSVHeader(t *testing.T) {
 	tests := map[string][]string{
 		"\n":                                    nil,
