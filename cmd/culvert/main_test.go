@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	if natsserver.Main() {
 		return
 	}
+	testkit.AtOnce(6)
 	testscript.Main(m, map[string]func(){
 		"culvert":         testMain,
 		"age-plugin-test": testPlugin,
