@@ -332,9 +332,9 @@ func (r csvRows) copySQL(sql string) string {
 	return "COPY " + t.sqlName() + " (" + t.list + ")"
 }
 
-// objectNamesSQL has the server print names of objects, as of regclass, with their schemas, as pg_dump does: so they mean
-// the same whatever the search path is where they are loaded. The user's path is back when the locks of these rows are
-// released.
+// objectNamesSQL has the server print names of objects, as of regclass, with their schemas, as pg_dump does: so they
+// mean the same whatever the search path is where they are loaded. The user's path is back when the locks of these rows
+// are released.
 const objectNamesSQL = "SET LOCAL search_path = pg_catalog, pg_temp"
 
 // namesObjects reports whether values may be names of objects. It includes all types but those that certainly have
