@@ -95,6 +95,7 @@ var parts = []work{
 var columns = []work{
 	compared("3 million rows of PostgreSQL to Parquet, zstd", "columns",
 		samples("Columns", "source", "postgres", "format", "parquet"), "ns/op", culvert("export -f parquet"),
+		variant{"pg2parquet", "pg2parquet"},
 		variant{"connectorx", "connectorx, pyarrow"},
 		variant{"adbc", "ADBC, pyarrow"}),
 	compared("the same to Arrow, zstd, not encrypted", "columns",
