@@ -101,6 +101,7 @@ const (
 	barWidth      = 20
 	gap           = 8
 	character     = 7.2 // of names and values, on average; what has room has it in most fonts
+	boldCharacter = 8.2
 )
 
 // What is ours is the only strong colour.
@@ -118,7 +119,7 @@ func (p picture) svg() []byte {
 	for _, g := range p.groups {
 		height += groupHeight + len(g.bars)*barPitch + groupGap
 		for _, b := range g.bars {
-			names = max(names, room(b.label))
+			names = max(names, room(b.label, b.isOurs))
 		}
 	}
 	c := new(canvas)
@@ -143,13 +144,19 @@ func (p picture) svg() []byte {
 }
 
 // room is what a name or a value takes, with the gap to its bar.
-func room(words string) float64 { return character*float64(utf8.RuneCountInString(words)) + gap }
+func room(words string, isBold bool) float64 {
+	each := character
+	if isBold {
+		each = boldCharacter
+	}
+	return each*float64(utf8.RuneCountInString(words)) + gap
+}
 
 // scale is the length of a nanosecond with which all bars and their values have room.
 func (g group) scale(width float64) float64 {
 	scale := math.Inf(1)
 	for _, b := range g.bars {
-		scale = min(scale, (width-room(b.text()))/b.value.P75)
+		scale = min(scale, (width-room(b.text(), b.isOurs))/b.value.P75)
 	}
 	return scale
 }
