@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -135,6 +136,9 @@ func (db *DB) keepOthersOut(ctx context.Context, f sink.Filling) error {
 	return nil
 }
 
+// slowest is how long a server that does not keep its clients in a queue may take to begin a transaction.
+const slowest = 10 * time.Second
+
 // openGuard begins a transaction on another connection, while the connection of the rows has one too. A pooler may have
 // no other connection to the server. Then a guard would keep the rows waiting to the end, so there is none.
 func (db *DB) openGuard(ctx context.Context, f sink.Filling) (*session, error) {
@@ -146,10 +150,14 @@ func (db *DB) openGuard(ctx context.Context, f sink.Filling) (*session, error) {
 	if err != nil {
 		return nil, ctx.Err()
 	}
-	waiting, cancel := context.WithTimeout(ctx, f.Timeout())
+	limit := f.Timeout()
+	if !db.session.isPooled() {
+		limit = max(limit, slowest)
+	}
+	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	// A server begins a transaction at once. What waits is in the queue of a pooler, which drops a client that leaves,
-	// and would not answer a request to cancel.
+	// What waits longer is in the queue of a pooler, which drops a client that leaves, and would not answer a request to
+	// cancel.
 	leaves := context.AfterFunc(waiting, func() { _ = s.conn.Conn().Close() })
 	err = s.begin(ctx, f)
 	if inTime := leaves(); err != nil || !inTime {

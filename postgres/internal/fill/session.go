@@ -119,6 +119,9 @@ func (s *session) begin(ctx context.Context, f sink.Filling) error {
 	return nil
 }
 
+// isPooled reports whether a transaction was begun behind a pooler, which tells its clients a process of its own.
+func (s *session) isPooled() bool { return s.pid != strconv.FormatUint(uint64(s.conn.PID()), 10) }
+
 var errAnswer = errors.New("the server sent an unexpected answer")
 
 // ownPathSQL has only the system's schema on the search path.
