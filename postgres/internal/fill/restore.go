@@ -156,8 +156,8 @@ func (db *DB) openGuard(ctx context.Context, f sink.Filling) (*session, error) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	// What waits longer is in the queue of a pooler, which drops a client that leaves, and would not answer a request to
-	// cancel.
+	// What waits longer is in the queue of a pooler, which drops a client that leaves, and would not answer a request
+	// to cancel.
 	leaves := context.AfterFunc(waiting, func() { _ = s.conn.Conn().Close() })
 	err = s.begin(ctx, f)
 	if inTime := leaves(); err != nil || !inTime {
