@@ -29,15 +29,15 @@ const (
 )
 
 func (m moment) grammar() Grammar {
-	return func(kind source.Kind, value []byte) string {
+	return func(_ source.Kind, value []byte) string {
 		if m.date && m.clock && m.isUsual(value) {
 			return ""
 		}
-		return m.read(kind, value)
+		return m.read(value)
 	}
 }
 
-func (m *moment) read(_ source.Kind, value []byte) string {
+func (m *moment) read(value []byte) string {
 	r := reader{text: value}
 	if m.era && len(value) > 0 && value[len(value)-1] == 'C' {
 		r.text = bytes.TrimSuffix(value, []byte(" BC"))

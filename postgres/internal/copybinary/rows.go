@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"culvert/internal/typename"
+	"culvert/source"
 )
 
 // kept are the types whose binary form is the same in all versions of the server, and means the same in each database.
@@ -29,6 +30,11 @@ var kept = []string{
 func Keeps(name string) bool {
 	base, _ := typename.Cut(name)
 	return slices.Contains(kept, base)
+}
+
+// KeepsAll is Keeps for the types of all columns.
+func KeepsAll(columns []source.Column) bool {
+	return !slices.ContainsFunc(columns, func(c source.Column) bool { return !Keeps(c.Type) })
 }
 
 // Rows takes the messages of a COPY TO in this format apart. The server sends each row in a message of its own, the

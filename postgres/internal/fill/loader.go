@@ -277,7 +277,7 @@ func (l *loader) readBack(from string) (*lines, error) {
 	adder := lines{isBinary: l.t.printed == binaryForm}
 	adder.Begin(l.t.Filling, source.PostgreSQL, printed(l.t.columns))
 	sql := "COPY " + from + " TO STDOUT (FORMAT " + l.t.printed + ")"
-	namesObjects := slices.ContainsFunc(l.t.columns, func(c source.Column) bool { return !copybinary.Keeps(c.Type) })
+	namesObjects := !copybinary.KeepsAll(l.t.columns)
 	if namesObjects {
 		sql = ownPathSQL + ";\n" + sql
 	}

@@ -267,8 +267,7 @@ func (r csvRows) WriteCSV(w io.Writer) (int64, error) {
 
 // HasBinary is false for text that may have no encoding.
 func (r csvRows) HasBinary() bool {
-	other := func(c source.Column) bool { return !copybinary.Keeps(c.Type) }
-	return len(r.columns) > 0 && !slices.ContainsFunc(r.columns, other) &&
+	return len(r.columns) > 0 && copybinary.KeepsAll(r.columns) &&
 		r.session.conn.ParameterStatus("server_encoding") != "SQL_ASCII"
 }
 
@@ -337,12 +336,11 @@ func (r csvRows) copySQL(sql string) string {
 // are released.
 const objectNamesSQL = "SET LOCAL search_path = pg_catalog, pg_temp"
 
-// namesObjects reports whether values may be names of objects. It includes all types but those that certainly have
-// none, since arrays, domains and composite types may have some. A view, and a condition of the user, may need the
-// user's search path.
+// namesObjects reports whether values may be names of objects. Only types whose binary form is kept certainly have
+// none: arrays, domains and composite types may hold some. A view, and a condition of the user, may need the user's
+// search path.
 func (r *rows) namesObjects() bool {
-	return r.relation != nil && r.relation.kind != "v" && r.relation.Where == "" &&
-		slices.ContainsFunc(r.columns, func(c source.Column) bool { return !copybinary.Keeps(c.Type) })
+	return r.relation != nil && r.relation.kind != "v" && r.relation.Where == "" && !copybinary.KeepsAll(r.columns)
 }
 
 // rowWriter receives the rows of a COPY. The server sends each row in a CopyData message of its own.

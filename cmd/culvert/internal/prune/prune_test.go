@@ -140,7 +140,8 @@ func TestDeath(t *testing.T) {
 	const whole = 4 // files of an export
 	for death := range 24 {
 		root := t.TempDir()
-		begun := time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local).UTC() // days are those of this machine
+		// At noon here: prune counts days in the time zone of this machine.
+		begun := time.Date(2026, 11, 28, 12, 0, 0, 0, time.Local).UTC()
 		want := map[string]int{"notes": 1, "damaged": 3}
 		names := make([]string, 6)
 		for i := range names { // newest first, two a day, of which the newest have failed tables
