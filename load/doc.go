@@ -62,10 +62,10 @@
 //
 // # Memory
 //
-// A queue has a block for each loader, each core and each reader, and one more. A block has 1 MiB of text, and if its
-// rows are decoded, about twice as much again. A row that is larger than a block takes its size in a block, and half of
+// A queue has a block for each loader, each core and each reader. A block has 1 MiB of text, and if its rows are
+// decoded, about twice as much again. A row that is larger than a block takes its size in a block, and half of
 // that while it is read. So large rows take up to 1.5 times their text in each block, and 3.5 times if they are
-// decoded: with 2 cores, one loader and rows of 80 MB, 600 MB into PostgreSQL and 1.4 GB into SQLite.
+// decoded: with 2 cores, one loader and rows of 80 MB, 480 MB into PostgreSQL and 1.1 GB into SQLite.
 //
 // Reading takes what package export says of a Reader; tables in parts, and several tables at once, have a reader for
 // each loader. A file of columns has a reader for each loader too, which takes what package parquetread says, about

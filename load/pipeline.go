@@ -75,7 +75,7 @@ func (pl *pipeline) run(ctx context.Context, readers []fill) (figures, error) {
 	defer pl.cancel(nil)
 	// Pipelines of several tables share the blocks that their jobs need, so that their memory does not multiply.
 	shared := max(1, pl.jobs/max(1, pl.beside))
-	blocks := make([]*block, len(pl.workers)+shared+len(readers)+1)
+	blocks := make([]*block, len(pl.workers)+len(readers)+shared)
 	for i := range blocks {
 		blocks[i] = idle.Get().(*block)
 	}
