@@ -14,12 +14,12 @@ import (
 // use, and to a room that is more than that of little.
 func TestCollectEarly(t *testing.T) {
 	t.Setenv("GOGC", "")
-	const most = 100 * TransferRoom / leastHeap // that the room of little can be
+	const most = 100 * earlyRoom / leastHeap // that the room of little can be
 	const usual = 2 * most
 	in := []metrics.Sample{{Name: "/gc/gogc:percent"}, {Name: "/gc/cycles/total:gc-cycles"}}
 	defer debug.SetGCPercent(debug.SetGCPercent(usual))
 	for name, test := range map[string]struct{ inUse, least, most uint64 }{
-		"Much": {32 << 20, earlyPercent, earlyPercent}, "Little": {1, earlyPercent + 1, most},
+		"Much": {64 << 20, earlyPercent, earlyPercent}, "Little": {1, earlyPercent + 1, most},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept.Store(nil)
