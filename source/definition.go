@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,9 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	if err != nil || len(text) > MaxDefinition {
 		return nil, err
 	}
+	if !bytes.Contains(text, []byte(`\ufffd`)) {
+		return d, nil
+	}
 	var again Definition
 	if err := json.Unmarshal(text, &again); err != nil {
 		return nil, err
@@ -41,7 +45,7 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	for i := range again.Columns {
 		again.Columns[i].RefusesNull = d.Columns[i].RefusesNull
 	}
-	if strings.Contains(string(text), `\ufffd`) && !reflect.DeepEqual(&again, d) {
+	if !reflect.DeepEqual(&again, d) {
 		return nil, fmt.Errorf("source: table %q: the text of its definition is not UTF-8, as a manifest has to be; "+
 			"export the table by itself, into one file", table)
 	}

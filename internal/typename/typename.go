@@ -15,6 +15,9 @@ var modified = lazyregexp.New(`^([^(]*?) ?\( ?(-?[0-9]+) ?(?:, ?(-?[0-9]+) ?)?\)
 // "Time (3) without time zone" they are "time without time zone" and 3. A list of words, as ENUM has, is no modifier.
 func Cut(name string) (base string, modifiers []int) {
 	name = strings.Join(strings.Fields(strings.ToLower(name)), " ")
+	if !strings.Contains(name, "(") {
+		return name, nil // as for most columns; the expression would take much longer to say so
+	}
 	parts := modified.FindStringSubmatch(name)
 	if parts == nil {
 		return name, nil

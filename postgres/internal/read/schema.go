@@ -78,6 +78,11 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 		if err := db.begin(ctx); err != nil {
 			return nil, err
 		}
+		rest := &source.Schema{OwnRows: ownRows, ForTables: forTables}
+		populated, err := db.complete(ctx, rest, config, large, without) // while pg_dump runs
+		if err != nil {
+			return nil, err
+		}
 		schema, late, err := dumped()
 		if late {
 			schema, err = db.dumpAgain(ctx, dump, err)
@@ -85,11 +90,17 @@ func (db *DB) StartSchema(ctx context.Context, config source.SchemaConfig) (
 		if err != nil {
 			return nil, err
 		}
-		schema.OwnRows, schema.ForTables = ownRows, forTables
-		schema.Statements = slices.DeleteFunc(schema.Statements, func(one source.Statement) bool {
+		printed := slices.DeleteFunc(schema.Statements, func(one source.Statement) bool {
 			return without.leavesOut(one.SQL)
 		})
-		return schema, db.complete(ctx, schema, config, large, without)
+		rest.Dialect, rest.By, rest.Tables = schema.Dialect, schema.By, schema.Tables
+		before := 0 // the rows
+		for before < len(rest.Statements) && !rest.Statements[before].After {
+			before++
+		}
+		rest.Statements = slices.Concat(
+			rest.Statements[:before], printed, rest.Statements[before:], refreshes(printed, populated))
+		return rest, nil
 	}, nil
 }
 
@@ -107,21 +118,21 @@ func (db *DB) forTables(ctx context.Context, ownRows bool) ([]source.Statement, 
 	return needs.Statements, nil
 }
 
-// complete adds to a schema what pg_dump does not print.
+// complete adds to a schema what pg_dump does not print, and returns the materialized views that have rows.
 func (db *DB) complete(
 	ctx context.Context, schema *source.Schema, config source.SchemaConfig, large int64, w *without,
-) (err error) {
+) (populated []string, err error) {
 	if w == nil {
 		w = new(without)
 	}
 	if schema.Lacks, err = db.session.list(ctx, schemaLacksSQL); err != nil {
-		return db.session.failed(ctx, readingSchema, err)
+		return nil, db.session.failed(ctx, readingSchema, err)
 	}
 	schema.Lacks = append(schema.Lacks, w.lacks...)
 	switch {
 	case config.LargeObjects:
 		if err := db.addLargeObjects(ctx, schema, config.Grants); err != nil {
-			return err
+			return nil, err
 		}
 	case large == 1:
 		schema.Lacks = append(schema.Lacks, "1 large object")
@@ -129,12 +140,14 @@ func (db *DB) complete(
 		schema.Lacks = append(schema.Lacks, fmt.Sprintf("%d large objects", large))
 	}
 	if err := db.addPositions(ctx, schema, w); err != nil {
-		return err
+		return nil, err
 	}
 	if err := db.addComments(ctx, schema); err != nil {
-		return err
+		return nil, err
 	}
-	return db.addRefreshes(ctx, schema, w)
+	populated, err = db.session.list(ctx, populatedSQL)
+	populated = slices.DeleteFunc(populated, func(name string) bool { return slices.Contains(w.views, name) })
+	return populated, db.session.failed(ctx, readingSchema, err)
 }
 
 // commentsSQL returns statements that make the comments of extensions that are not those that the extensions make.
@@ -267,18 +280,13 @@ WHERE c.relkind = 'm' AND c.relispopulated AND ` + ofUsers + `
 		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass)
 ORDER BY n.nspname, c.relname`
 
-// addRefreshes adds statements that fill the materialized views that have rows, in the order in which they are made: a
-// view is made after those that it reads.
-func (db *DB) addRefreshes(ctx context.Context, schema *source.Schema, w *without) error {
-	populated, err := db.session.list(ctx, populatedSQL)
-	populated = slices.DeleteFunc(populated, func(name string) bool { return slices.Contains(w.views, name) })
-	if err != nil || len(populated) == 0 {
-		return db.session.failed(ctx, readingSchema, err)
-	}
+// refreshes returns statements that fill the materialized views that have rows, in the order in which the statements of
+// pg_dump make them: a view is made after those that it reads.
+func refreshes(printed []source.Statement, populated []string) (all []source.Statement) {
 	const making = "CREATE MATERIALIZED VIEW "
 	var made []string
-	for _, statement := range schema.Statements {
-		rest, is := strings.CutPrefix(statement.SQL, making)
+	for i := 0; i < len(printed) && len(populated) > 0; i++ {
+		rest, is := strings.CutPrefix(printed[i].SQL, making)
 		for _, name := range populated {
 			if is && (strings.HasPrefix(rest, name+" ") || strings.HasPrefix(rest, name+"\n")) {
 				made = append(made, name)
@@ -291,8 +299,7 @@ func (db *DB) addRefreshes(ctx context.Context, schema *source.Schema, w *withou
 		}
 	}
 	for _, name := range made {
-		refresh := source.Statement{After: true, SQL: "REFRESH MATERIALIZED VIEW " + name}
-		schema.Statements = append(schema.Statements, refresh)
+		all = append(all, source.Statement{After: true, SQL: "REFRESH MATERIALIZED VIEW " + name})
 	}
-	return nil
+	return all
 }
