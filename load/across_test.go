@@ -412,6 +412,32 @@ func TestAcrossExisting(t *testing.T) {
 	}
 }
 
+// TestAcrossKeyNames has foreign keys that would have one name in a database of MariaDB, where letter case does not
+// count.
+func TestAcrossKeyNames(t *testing.T) {
+	from, _ := newPostgres(t, `CREATE TABLE a (id int PRIMARY KEY); INSERT INTO a VALUES (1);
+CREATE SCHEMA other; CREATE TABLE other.t (a int CONSTRAINT same REFERENCES public.a);
+CREATE TABLE t (a int CONSTRAINT same REFERENCES a); CREATE TABLE "T" (a int CONSTRAINT "SAME" REFERENCES a)`)
+	src := openPostgres(t, from)
+	for name, to := range map[string]func(*testing.T) side{"MariaDB": mariaDBSide, "SQLite": sqliteSide} {
+		t.Run(name, func(t *testing.T) {
+			s, tables := to(t), []load.Names{{From: "a", To: "a"}, {From: "t", To: "t"}, {From: "other.t", To: "u"}}
+			if name == "MariaDB" { // whose tables may differ in nothing but letter case
+				tables = append(tables, load.Names{From: "T", To: "T"})
+			}
+			all, err := (&load.Plan{Create: true}).CopyTables(t.Context(), s.dst, src, tables)
+			if err != nil {
+				t.Fatalf("%v: %v", err, all)
+			}
+			for _, names := range tables[1:] {
+				if s.try("INSERT INTO "+names.To+" VALUES (2)") == nil {
+					t.Errorf("the table %s has no foreign key", names.To)
+				}
+			}
+		})
+	}
+}
+
 // TestAcrossRelated has foreign keys that cannot be as they are in another system, and some that refer to a table which
 // is not copied, or has another name there.
 func TestAcrossRelated(t *testing.T) {

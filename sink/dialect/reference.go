@@ -233,9 +233,21 @@ func (t *translation) isTaken(name string) bool {
 	})
 }
 
+// isOtherCase reports whether another table that is made has the name of this one in other letters.
+func (t *translation) isOtherCase() bool {
+	for _, of := range t.related {
+		name := TableName(of.Definition, of.Name)
+		if name != t.result.Name && sameName(t.to, name, t.result.Name) {
+			return true
+		}
+	}
+	return false
+}
+
 // keyName returns the name of a foreign key: its own, or else one as PostgreSQL chooses it, since what is to be added
 // later is looked for by its name. In MySQL, where the names of all tables must differ, a period ends that of the
-// table, so that user.role_id is not user_role.id, and a name that is cut has a hash of the whole.
+// table, so that user.role_id is not user_role.id, and a name that is cut, or differs from that of another table only in
+// letter case, has a hash of the whole.
 func (t *translation) keyName(c source.Constraint, r reference) string {
 	if name := t.nameOr(c.Name, ""); name != "" {
 		return name
@@ -250,7 +262,7 @@ func (t *translation) keyName(c source.Constraint, r reference) string {
 			end += strconv.Itoa(i)
 		}
 		stem := t.result.Name + between + strings.Join(r.Columns, "_")
-		if t.to.Family() == source.MySQL && unnameable(t.to, stem+end) != "" {
+		if t.to.Family() == source.MySQL && (t.isOtherCase() || unnameable(t.to, stem+end) != "") {
 			cut = fmt.Sprintf("_%08x", crc32.ChecksumIEEE([]byte(stem)))
 		}
 		end = cut + end

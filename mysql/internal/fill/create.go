@@ -49,19 +49,13 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	}
 	if is {
 		p.target = found
-		return db.fillExisting(ctx, p)
-	}
-	named := *d
-	if named.Name = name; isOwn(d) {
-		named.Name = d.Name // in its statement
+		return db.fillExisting(ctx, p, name)
 	}
 	p.target = catalog.Table{Database: db.conn.Database, Name: name, Base: true}
 	if schema, table, is := strings.Cut(name, "."); is && name != d.Name {
 		p.target.Database, p.target.Name = schema, table
 	}
-	f := p.Filling
-	f.Create = &named
-	if p.Create, p.omitted, err = db.translate(ctx, p.target.Database, f); err != nil {
+	if p.Create, p.omitted, err = db.translate(ctx, p.target.Database, name, p.Filling); err != nil {
 		return err
 	}
 	if p.Create, err = retyped(p.Create); err != nil {
@@ -96,11 +90,15 @@ func (db *DB) planNew(ctx context.Context, p *plan, name string) error {
 	return err
 }
 
-// translate returns the definition of a table that is made in a database, without the keys that refer to no table, and
-// what it lacks.
-func (db *DB) translate(ctx context.Context, database string, f sink.Filling) (*source.Definition, []string, error) {
+// translate returns the definition of a table that is made in a database under a name, without the keys that refer to
+// no table, and what it lacks. One of this system keeps the name that is in its statement.
+func (db *DB) translate(
+	ctx context.Context, database, name string, f sink.Filling,
+) (*source.Definition, []string, error) {
 	if !isOwn(f.Create) {
-		return dialect.Translate(f.Create, db.dialect(), f.Related)
+		named := *f.Create
+		named.Name = name
+		return dialect.Translate(&named, db.dialect(), f.Related)
 	}
 	d, err := f.WithoutMissing(func(schema, table string) (bool, error) {
 		_, is, err := catalog.Lookup(ctx, db.conn, catalog.Table{Database: cmp.Or(schema, database), Name: table}.SQL())
@@ -147,10 +145,10 @@ func (p *plan) withoutSequences() (left []string, err error) {
 }
 
 // fillExisting has a table that exists be filled in place of one that is to be made.
-func (db *DB) fillExisting(ctx context.Context, p *plan) error {
+func (db *DB) fillExisting(ctx context.Context, p *plan, name string) error {
 	f := p.Filling
 	p.Create = nil
-	switch made, lacks, err := db.translate(ctx, p.target.Database, f); {
+	switch made, lacks, err := db.translate(ctx, p.target.Database, name, f); {
 	case err == nil && isOwn(f.Create):
 		p.later, p.omitted = sink.Later(made), lacks[len(f.Create.Lacks):] // keys that Finish does not add
 	case err == nil:
@@ -275,11 +273,12 @@ func (db *DB) Finish(ctx context.Context, name string, f sink.Filling) error {
 	if err := db.ready(ctx, f); err != nil {
 		return err
 	}
-	t, err := db.find(ctx, db.newName(f.Create, name))
+	name = db.newName(f.Create, name)
+	t, err := db.find(ctx, name)
 	if err != nil {
 		return err
 	}
-	d, _, err := db.translate(ctx, t.Database, f)
+	d, _, err := db.translate(ctx, t.Database, name, f)
 	if err != nil && isOwn(f.Create) {
 		return err
 	}
