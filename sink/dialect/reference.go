@@ -246,8 +246,8 @@ func (t *translation) isOtherCase() bool {
 
 // keyName returns the name of a foreign key: its own, or else one as PostgreSQL chooses it, since what is to be added
 // later is looked for by its name. In MySQL, where the names of all tables must differ, a period ends that of the
-// table, so that user.role_id is not user_role.id, and a name that is cut, or differs from that of another table only in
-// letter case, has a hash of the whole.
+// table, so that user.role_id is not user_role.id. A name that is cut has a hash of the whole, and so has that of a
+// table whose name differs from another one only in letter case.
 func (t *translation) keyName(c source.Constraint, r reference) string {
 	if name := t.nameOr(c.Name, ""); name != "" {
 		return name

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"filippo.io/age"
 	"filippo.io/age/plugin"
@@ -115,6 +116,8 @@ func HintsOf(err error) []string {
 		return []string{
 			"write it as NULL: --lossy null", "write its column as text: --lossy string", "use another format: -f csv",
 		}
+	case errors.Is(err, syscall.EMFILE):
+		return []string{"allow more open files, for example 1024: ulimit -n 1024"}
 	case errors.Is(err, io.ErrUnexpectedEOF) && ExitCode(err) == ExitIntegrity:
 		return []string{"it is shorter than it was made: get it again from where it came from"}
 	}
