@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"strings"
+	"time"
 
 	"culvert/source"
 )
@@ -108,26 +109,17 @@ func appendDigits(dst []byte, n, digits int) []byte {
 	return appendInt(dst, uint64(n))
 }
 
-// number returns the days since 0000-03-01, and set is the inverse: "chrono-Compatible Low-Level Date Algorithms" by
-// Howard Hinnant, days_from_civil and civil_from_days, for years that are not negative.
+const secondsOfDay = 24 * 60 * 60
+
+// number counts days from 1970.
 func (d *day) number() int {
-	year, month := d.year, d.month
-	if month <= 2 {
-		year, month = year-1, month+12
-	}
-	return year*365 + year/4 - year/100 + year/400 + (153*(month-3)+2)/5 + d.date - 1
+	return int(time.Date(d.year, time.Month(d.month), d.date, 0, 0, 0, 0, time.UTC).Unix() / secondsOfDay)
 }
 
+// set is the inverse of number.
 func (d *day) set(number int) {
-	era := number / 146097
-	ofEra := number - era*146097
-	yearOfEra := (ofEra - ofEra/1460 + ofEra/36524 - ofEra/146096) / 365
-	ofYear := ofEra - (365*yearOfEra + yearOfEra/4 - yearOfEra/100)
-	month := (5*ofYear + 2) / 153
-	d.year, d.month, d.date = yearOfEra+era*400, month+3, ofYear-(153*month+2)/5+1
-	if d.month > 12 {
-		d.month, d.year = d.month-12, d.year+1
-	}
+	year, month, date := time.Unix(int64(number)*secondsOfDay, 0).UTC().Date()
+	d.year, d.month, d.date = year, int(month), date
 }
 
 // isNoDay reports whether a text stands for no day: it tells nothing, and stays.
