@@ -68,7 +68,7 @@ func TestPrintedValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, got, err := made()(nil, source.Text, []byte(test.value)); err != nil || string(got) != test.want {
+		if _, got, err := made().append(nil, source.Text, []byte(test.value)); err != nil || string(got) != test.want {
 			t.Errorf("%s of %s: %q, %v", test.rule, test.of, got, err)
 		}
 	}
@@ -83,7 +83,8 @@ func TestPrintedValues(t *testing.T) {
 	}
 	mask := made()
 	for i := range byte(200) {
-		if _, got, err := mask(nil, source.Text, []byte{'a', i}); err != nil || strings.HasSuffix(string(got), " ") {
+		_, got, err := mask.append(nil, source.Text, []byte{'a', i})
+		if err != nil || strings.HasSuffix(string(got), " ") {
 			t.Fatalf("a name is %q, %v", got, err)
 		}
 	}

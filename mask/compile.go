@@ -106,9 +106,9 @@ func (r Rule) leastLength() int {
 // always returns a masking with one result.
 func always(kind source.Kind, value []byte) maker {
 	return func() masking {
-		return func(dst []byte, _ source.Kind, _ []byte) (source.Kind, []byte, error) {
+		return each(func(dst []byte, _ source.Kind, _ []byte) (source.Kind, []byte, error) {
 			return kind, append(dst, value...), nil
-		}
+		})
 	}
 }
 
@@ -193,7 +193,7 @@ func fitsDecimal(t source.Type, text string) error {
 
 // keep masks all but the first or last characters. If there are no others, it keeps none.
 func (r Rule) keep(c source.Column) masking {
-	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	return each(func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotText
 		}
@@ -218,7 +218,7 @@ func (r Rule) keep(c source.Column) masking {
 			at++
 		}
 		return kind, dst, nil
-	}
+	})
 }
 
 // trimmed returns a value of text without the spaces at its end that its type does not count.

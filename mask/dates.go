@@ -168,7 +168,7 @@ func (p days) permute(dst, value []byte) ([]byte, error) {
 func (r Rule) newDate(k *Key, c source.Column) masking {
 	shift := newCMAC(k, "shift")
 	withFraction := printsFraction(c.Type)
-	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	return each(func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotDate
 		}
@@ -193,7 +193,7 @@ func (r Rule) newDate(k *Key, c source.Column) masking {
 			return kind, append(d.append(dst), d.rest...), nil
 		}
 		return kind, appendMidnight(d.append(dst), d.rest, withFraction), nil
-	}
+	})
 }
 
 // move changes the day by so many days, or by one more if the number is not negative, so that it is another one. It

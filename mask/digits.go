@@ -7,42 +7,92 @@ import (
 	"culvert/source"
 )
 
-// newDigits masks numbers that people write, such as those of phones, payment cards and accounts. It is the rule text,
+// digits masks numbers that people write, such as those of phones, payment cards and accounts. It is the rule text,
 // except that check digits stay right: those of payment cards (ISO/IEC 7812-1, Luhn) and of IBANs (ISO 13616, ISO 7064
 // MOD 97-10). A number that has a right check digit becomes another one that has, and a number that has not does not,
 // so that no two become equal.
-func newDigits(k *Key, c source.Column) masking {
-	shape, numbers := newShaper(k), newNumberHash(newPermuter(k, "number"), c)
-	var digits, iban []byte
-	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
-		if kind == source.Number {
-			dst, err := numbers.append(dst, value)
-			return kind, dst, err
+type digits struct {
+	column  source.Column
+	shape   *shaper
+	numbers *numberHash
+
+	ahead  []numbered // those of the batch that are permuted ahead
+	values []bool     // whether each value of the batch is one of these, but for NULL
+	used   int        // of ahead
+	next   int        // of values
+
+	card []byte
+	iban []byte
+}
+
+func newDigits(k *Key, c source.Column) *digits {
+	return &digits{column: c, shape: newShaper(k), numbers: newNumberHash(newPermuter(k, "number"), c)}
+}
+
+// look permutes the numbers that have neither letters nor a check digit, as most have.
+func (d *digits) look(src *source.Batch, column int) (row int, err error) {
+	d.ahead, d.values, d.used, d.next = d.ahead[:0], d.values[:0], 0, 0
+	for row := range src.Rows() {
+		kind, value := src.AnyValue(row, column)
+		if kind == source.Null {
+			continue
 		}
-		if kind != source.Text {
-			return kind, dst, errNotText
+		if kind != source.Text && kind != source.Number {
+			return row, errNotText
 		}
-		value, begin := trimmed(c, value), len(dst)
-		if digits = cardDigits(digits[:0], value); len(digits) > 0 {
-			return kind, appendCard(dst, value, digits, shape), nil
+		value = trimmed(d.column, value)
+		one, is := digitsOf(value)
+		if is = is && kind == source.Text && one.n > 1 && !d.isCard(value); is {
+			d.ahead = append(d.ahead, one)
 		}
-		if dst, is := shape.permuter.digits(dst, value); is {
-			return kind, dst, nil // without letters it is no IBAN
-		}
-		if !utf8.Valid(value) {
-			return kind, dst, errNotUTF8
-		}
-		if iban = parseIBAN(iban[:0], value); len(iban) > 0 {
-			return kind, appendIBAN(dst, value, iban, shape), nil
-		}
-		// It must not become an IBAN, as one of a hundred that look like one would.
-		dst = shape.append(dst, value)
-		for iban = parseIBAN(iban[:0], dst[begin:]); len(iban) > 0; iban = parseIBAN(iban[:0], dst[begin:]) {
-			again := slices.Clone(dst[begin:])
-			dst = shape.append(dst[:begin], again)
-		}
-		return kind, dst, nil
+		d.values = append(d.values, is)
 	}
+	d.shape.permuter.numbers(d.ahead)
+	return 0, nil
+}
+
+func (d *digits) append(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	if d.next < len(d.values) {
+		d.next++
+		if d.values[d.next-1] {
+			d.used++
+			return kind, appendWithDigits(dst, trimmed(d.column, value), d.ahead[d.used-1].x), nil
+		}
+	}
+	if kind == source.Number {
+		dst, err := d.numbers.append(dst, value)
+		return kind, dst, err
+	}
+	if kind != source.Text {
+		return kind, dst, errNotText
+	}
+	value = trimmed(d.column, value)
+	if d.isCard(value) {
+		return kind, appendCard(dst, value, d.card, d.shape), nil
+	}
+	if dst, is := d.shape.permuter.digits(dst, value); is {
+		return kind, dst, nil // without letters it is no IBAN
+	}
+	if !utf8.Valid(value) {
+		return kind, dst, errNotUTF8
+	}
+	if d.iban = parseIBAN(d.iban[:0], value); len(d.iban) > 0 {
+		return kind, appendIBAN(dst, value, d.iban, d.shape), nil
+	}
+	// It must not become an IBAN, as one of a hundred that look like one would.
+	begin := len(dst)
+	dst = d.shape.append(dst, value)
+	for d.iban = parseIBAN(d.iban[:0], dst[begin:]); len(d.iban) > 0; d.iban = parseIBAN(d.iban[:0], dst[begin:]) {
+		again := slices.Clone(dst[begin:])
+		dst = d.shape.append(dst[:begin], again)
+	}
+	return kind, dst, nil
+}
+
+// isCard reports whether a text may be the number of a card, and keeps its digits.
+func (d *digits) isCard(text []byte) bool {
+	d.card = cardDigits(d.card[:0], text)
+	return len(d.card) > 0
 }
 
 const (

@@ -37,7 +37,7 @@ func newHash(k *Key, c source.Column) masking {
 	}
 	var symbols []symbol
 	var id []byte
-	return func(dst []byte, kind source.Kind, value []byte) (_ source.Kind, _ []byte, err error) {
+	return each(func(dst []byte, kind source.Kind, value []byte) (_ source.Kind, _ []byte, err error) {
 		switch {
 		case kind == source.Number:
 			dst, err = numbers.append(dst, value)
@@ -70,7 +70,7 @@ func newHash(k *Key, c source.Column) masking {
 			}
 		}
 		return kind, dst, err
-	}
+	})
 }
 
 // hashText masks a text.
@@ -116,7 +116,7 @@ func appendUUID(dst, sum []byte) []byte {
 // newEmail masks an address.
 func newEmail(k *Key, c source.Column) masking {
 	texts := newCMAC(k, "email")
-	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	return each(func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotText
 		}
@@ -125,7 +125,7 @@ func newEmail(k *Key, c source.Column) masking {
 		}
 		dst = lower.AppendEncode(dst, texts.of(value)[:emailBytes])
 		return kind, append(dst, emailHost...), nil
-	}
+	})
 }
 
 // appendInt is strconv's, for positive numbers.

@@ -92,7 +92,7 @@ func (r Rule) newJSON(k *Key, c source.Column) (maker, error) {
 		for _, one := range makers {
 			d.masks = append(d.masks, one())
 		}
-		return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+		return each(func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 			if kind != source.JSON && kind != source.Text {
 				return kind, dst, errNotJSON
 			}
@@ -109,7 +109,7 @@ func (r Rule) newJSON(k *Key, c source.Column) (maker, error) {
 			}
 			err := d.value(0, nil)
 			return kind, append(d.dst, d.rest...), err
-		}
+		})
 	}, nil
 }
 
@@ -182,7 +182,7 @@ func (d *document) value(first int, mask masking) (err error) {
 
 // put appends a masked value.
 func (d *document) put(mask masking, kind source.Kind, value []byte) (err error) {
-	if kind, d.masked, err = mask(d.masked[:0], kind, value); err != nil {
+	if kind, d.masked, err = mask.append(d.masked[:0], kind, value); err != nil {
 		return err
 	}
 	switch kind {

@@ -19,20 +19,37 @@ type maskedColumn struct {
 	name    string
 	rule    Rule
 	make    maker
-	program *program // in place of make, if one masks the values
-	column  source.Column
+	program *program // or nil
 }
 
 // maker makes what masks the values of one column, which only one goroutine may use at a time.
 type maker func() masking
 
-// masking appends the masked value to dst. It does not change the value, and is not called for NULL.
-type masking func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error)
+// masking masks the values of a column.
+type masking interface {
+	// append appends the masked value to dst. It does not change the value, and is not called for NULL.
+	append(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error)
+}
+
+// ahead is a masking for which many values together take less time than one after the other.
+type ahead interface {
+	masking
+
+	// look is called for each batch, before the values of the column are appended in their order. If it fails, the
+	// value of the row is why.
+	look(src *source.Batch, column int) (row int, err error)
+}
+
+// each is a masking that masks each value alone.
+type each func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error)
+
+func (f each) append(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	return f(dst, kind, value)
+}
 
 // worker is what one goroutine needs.
 type worker struct {
 	masks []masking // by column; nil for those that stay
-	asked []*asker  // by column; nil for those that no program masks
 	lent  []byte    // masked values of a row that is lent
 	ends  []int
 	kinds []source.Kind
@@ -68,15 +85,16 @@ func newMasker(key *Key, programs *Programs, columns []source.Column, rules []Ru
 			if err := cmp.Or(fitsProgram(column), programs.check(name)); err != nil {
 				return nil, fmt.Errorf("mask: column %q: %w", column.Name, err)
 			}
-			one.program, one.column = programs.all[name], column
+			program := programs.all[name]
+			one.program, one.make = program, func() masking { return &asker{program: program, column: column} }
 		} else if !one.rule.IsZero() {
 			var err error
 			if one.make, err = one.rule.compile(key, column); err != nil {
 				return nil, fmt.Errorf("mask: column %q: %w", column.Name, err)
 			}
-			if column.Logical.Class == source.CharClass {
-				one.make = padded(one.make)
-			}
+		}
+		if one.make != nil && column.Logical.Class == source.CharClass {
+			one.make = padded(one.make)
 		}
 		m.columns[i] = one
 	}
@@ -90,7 +108,7 @@ func (m *Masker) Columns() (names []string) {
 		return nil
 	}
 	for _, column := range m.columns {
-		if column.make != nil || column.program != nil {
+		if column.make != nil {
 			names = append(names, column.name)
 		}
 	}
@@ -98,17 +116,10 @@ func (m *Masker) Columns() (names []string) {
 }
 
 func (m *Masker) newWorker() *worker {
-	w := &worker{masks: make([]masking, len(m.columns)), asked: make([]*asker, len(m.columns))}
+	w := &worker{masks: make([]masking, len(m.columns))}
 	for i, column := range m.columns {
-		switch {
-		case column.make != nil:
+		if column.make != nil {
 			w.masks[i] = column.make()
-		case column.program != nil:
-			w.asked[i] = &asker{program: column.program, column: column.column}
-			w.masks[i] = w.asked[i].mask
-			if w.asked[i].column.Logical.Class == source.CharClass {
-				w.masks[i] = padded(func() masking { return w.asked[i].mask })()
-			}
 		}
 	}
 	return w
@@ -119,11 +130,12 @@ func (m *Masker) newWorker() *worker {
 func (m *Masker) Mask(dst, src *source.Batch) error {
 	w := m.idle.Get().(*worker)
 	defer m.idle.Put(w)
-	for column, asked := range w.asked {
-		if asked == nil {
+	for column, masking := range w.masks {
+		ahead, is := masking.(ahead)
+		if !is {
 			continue
 		}
-		if row, err := asked.ask(src, column); err != nil {
+		if row, err := ahead.look(src, column); err != nil {
 			return &ValueError{m.columns[column].name, m.columns[column].rule, int64(row) + 1, err}
 		}
 	}
@@ -176,7 +188,7 @@ func (m *Masker) maskRow(w *worker, dst, src *source.Batch, row int) error {
 			column++
 			continue
 		}
-		kind, value, err := w.masks[column](dst.AvailableBuffer(len(value)), kind, value)
+		kind, value, err := w.masks[column].append(dst.AvailableBuffer(len(value)), kind, value)
 		if err != nil {
 			return &ValueError{m.columns[column].name, m.columns[column].rule, int64(row) + 1, err}
 		}
@@ -196,7 +208,7 @@ func (m *Masker) maskLent(w *worker, dst, src *source.Batch, row int) error {
 		kind, value := src.AnyValue(row, column)
 		if masking != nil && kind != source.Null {
 			var err error
-			if kind, w.lent, err = masking(w.lent, kind, value); err != nil {
+			if kind, w.lent, err = masking.append(w.lent, kind, value); err != nil {
 				return &ValueError{m.columns[column].name, m.columns[column].rule, int64(row) + 1, err}
 			}
 		}
@@ -217,17 +229,25 @@ func (m *Masker) maskLent(w *worker, dst, src *source.Batch, row int) error {
 
 // padded has masked values filled up with spaces to the length of the values, as databases print the type char.
 func padded(make maker) maker {
-	return func() masking {
-		masking := make()
-		return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
-			begin := len(dst)
-			kind, dst, err := masking(dst, kind, value)
-			if kind == source.Text {
-				for n := utf8.RuneCount(value) - utf8.RuneCount(dst[begin:]); n > 0; n-- {
-					dst = append(dst, ' ')
-				}
-			}
-			return kind, dst, err
+	return func() masking { return padding{make()} }
+}
+
+type padding struct{ masking }
+
+func (p padding) append(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	begin := len(dst)
+	kind, dst, err := p.masking.append(dst, kind, value)
+	if kind == source.Text {
+		for n := utf8.RuneCount(value) - utf8.RuneCount(dst[begin:]); n > 0; n-- {
+			dst = append(dst, ' ')
 		}
 	}
+	return kind, dst, err
+}
+
+func (p padding) look(src *source.Batch, column int) (row int, err error) {
+	if ahead, is := p.masking.(ahead); is {
+		return ahead.look(src, column)
+	}
+	return 0, nil
 }

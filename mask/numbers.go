@@ -86,7 +86,7 @@ func (r Rule) newNumber(k *Key, c source.Column) masking {
 	noise := newCMAC(k, "noise")
 	most := largest(c)
 	var normal []byte
-	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	return each(func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Number && kind != source.Text {
 			return kind, dst, errNotNumber
 		}
@@ -110,7 +110,7 @@ func (r Rule) newNumber(k *Key, c source.Column) masking {
 			dst = appendStored(dst[:begin], dst[begin:], c.Type != "")
 		}
 		return kind, dst, nil
-	}
+	})
 }
 
 // isStored reports whether a value may be a number of SQLite in a column without a known type, or in a column of whole

@@ -20,15 +20,29 @@ import (
 //
 // As with FF1, a small domain hides little: of a hundred values, whoever knows some pairs knows much of the rest.
 type permuter struct {
-	block   cipher.Block
-	in, out [aes.BlockSize]byte
-	n, half uint64 // of the last domain of numbers
+	block cipher.Block
+	lanes [lanes]lane
 
 	// Of texts with more than 1<<64 possible values:
 	mac     *cmac
 	message []byte
+	random  [aes.BlockSize]byte
 	tweak   [aes.BlockSize]byte // of the texts that came before, in a long one
 }
+
+// lane is what it takes to permute a number.
+type lane struct {
+	in, out     [aes.BlockSize]byte
+	n, half     uint64 // of the last domain
+	left, right uint64
+}
+
+// lanes is how many numbers are permuted at once. A processor begins with the AES of one while that of another is not
+// done: four take 1.5 times as long as one, and eight as long as twice four.
+const lanes = 4
+
+// numbered is one of the numbers below n, which must not be 0; 0 stands for 1<<64.
+type numbered struct{ x, n uint64 }
 
 // rounds is the number of rounds of FF1. Each half of a long text has so many values that four are enough (Luby and
 // Rackoff, 1988).
@@ -44,32 +58,62 @@ func newPermuter(k *Key, purpose string) *permuter {
 
 // number permutes the numbers below n, which must not be 0; 0 stands for 1<<64.
 func (p *permuter) number(x, n uint64) uint64 {
-	if p.half == 0 || p.n != n {
-		p.n, p.half = n, root(n)
-	}
-	binary.LittleEndian.PutUint64(p.in[8:], n)
-	for half := p.half; ; {
-		left, right := x/half, x%half
-		for round := uint64(0); round < rounds; round += 2 {
-			left = p.add(left, right, round)
-			right = p.add(right, left, round+1)
+	one := [1]numbered{{x, n}}
+	p.numbers(one[:])
+	return one[0].x
+}
+
+// numbers permutes several numbers, of which none depends on another.
+func (p *permuter) numbers(all []numbered) {
+	for len(all) > 0 {
+		some := all[:min(lanes, len(all))]
+		p.permute(some)
+		for i, one := range some {
+			for one.x >= one.n && one.n != 0 {
+				p.permute(some[i : i+1])
+				one = some[i]
+			}
 		}
-		if x = left*half + right; x < n || n == 0 {
-			return x
-		}
+		all = all[len(some):]
 	}
 }
 
-// add adds to one half what the function of a round makes of the other one. Both are below p.half, which is at most
-// 1<<32.
-func (p *permuter) add(to, from, round uint64) uint64 {
-	binary.LittleEndian.PutUint64(p.in[:], from<<8|round)
-	p.block.Encrypt(p.out[:], p.in[:])
-	random, _ := bits.Mul64(binary.LittleEndian.Uint64(p.out[:]), p.half)
-	if to += random; to >= p.half {
-		to -= p.half
+// permute permutes as many numbers as there are lanes, or fewer, in the squares that hold their domains.
+func (p *permuter) permute(all []numbered) {
+	for i, one := range all {
+		l := &p.lanes[i]
+		if l.half == 0 || l.n != one.n {
+			l.n, l.half = one.n, root(one.n)
+			binary.LittleEndian.PutUint64(l.in[8:], l.n)
+		}
+		l.left, l.right = one.x/l.half, one.x%l.half
 	}
-	return to
+	used := p.lanes[:len(all)]
+	for round := range uint64(rounds) {
+		for i := range used {
+			binary.LittleEndian.PutUint64(used[i].in[:], used[i].right<<8|round)
+		}
+		for i := range used {
+			p.block.Encrypt(used[i].out[:], used[i].in[:])
+		}
+		for i := range used {
+			used[i].turn()
+		}
+	}
+	for i := range used {
+		all[i].x = used[i].left*used[i].half + used[i].right
+	}
+}
+
+// turn adds to one half what the function of a round has made of the other one, which is the next to be added to. Both
+// are below l.half, which is at most 1<<32.
+func (l *lane) turn() {
+	random, _ := bits.Mul64(binary.LittleEndian.Uint64(l.out[:]), l.half)
+	sum := l.left + random
+	if sum >= l.half {
+		sum -= l.half
+	}
+	l.left, l.right = l.right, sum
 }
 
 // root returns the smallest number whose square is at least n, with 0 for 1<<64.
@@ -126,30 +170,42 @@ const mostDigits = 19
 // digits appends a text whose digits are permuted, and all else stays. It does what symbols does, if the text is ASCII
 // without letters, and has not too many digits. Otherwise it appends nothing.
 func (p *permuter) digits(dst, text []byte) (_ []byte, is bool) {
-	x, n, count := uint64(0), uint64(1), 0
+	one, is := digitsOf(text)
+	if !is {
+		return dst, false
+	}
+	if one.n > 1 {
+		one.x = p.number(one.x, one.n)
+	}
+	return appendWithDigits(dst, text, one.x), true
+}
+
+// digitsOf returns the number that the digits of a text make, below 1 if there are none, if digits can permute it.
+func digitsOf(text []byte) (one numbered, is bool) {
+	one.n = 1
+	count := 0
 	for _, b := range text {
 		switch {
 		case isDigit(b):
-			x, n = x*10+uint64(b-'0'), n*10
+			one.x, one.n = one.x*10+uint64(b-'0'), one.n*10
 			count++
 		case b >= utf8.RuneSelf || 'a' <= b|0x20 && b|0x20 <= 'z':
-			return dst, false
+			return numbered{}, false
 		}
 	}
-	if count > mostDigits {
-		return dst, false
-	}
+	return one, count <= mostDigits
+}
+
+// appendWithDigits appends a text with the digits of x in place of its own.
+func appendWithDigits(dst, text []byte, x uint64) []byte {
 	begin := len(dst)
 	dst = append(dst, text...)
-	if count > 0 {
-		x = p.number(x, n)
-	}
 	for at := len(dst) - 1; at >= begin; at-- {
 		if isDigit(dst[at]) {
 			x, dst[at] = x/10, '0'+byte(x%10)
 		}
 	}
-	return dst, true
+	return dst
 }
 
 // long permutes texts with more than 1<<64 possible values.
@@ -176,9 +232,9 @@ func (p *permuter) addTo(to, from []symbol, round int) {
 	for i := range to {
 		if i%4 == 0 {
 			binary.LittleEndian.PutUint64(seed, counter+uint64(i))
-			p.block.Encrypt(p.out[:], seed)
+			p.block.Encrypt(p.random[:], seed)
 		}
-		add := uint64(binary.LittleEndian.Uint32(p.out[i%4*4:]))
+		add := uint64(binary.LittleEndian.Uint32(p.random[i%4*4:]))
 		to[i].value = uint32((uint64(to[i].value) + add) % uint64(to[i].radix))
 	}
 }

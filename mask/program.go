@@ -66,8 +66,8 @@ type asker struct {
 	next    int
 }
 
-// ask asks for the values of a column of a batch. The error has the row.
-func (a *asker) ask(src *source.Batch, column int) (row int, err error) {
+// look asks for the values of a column of a batch.
+func (a *asker) look(src *source.Batch, column int) (row int, err error) {
 	a.answers, a.ends, a.next = a.answers[:0], a.ends[:0], 0
 	a.begin()
 	for row := range src.Rows() {
@@ -145,7 +145,7 @@ func (a *asker) check(kind source.Kind, text []byte) error {
 }
 
 // mask is the masking of the column, in the order in which its values were asked for.
-func (a *asker) mask(dst []byte, kind source.Kind, _ []byte) (source.Kind, []byte, error) {
+func (a *asker) append(dst []byte, kind source.Kind, _ []byte) (source.Kind, []byte, error) {
 	begin := 0
 	if a.next > 0 {
 		begin = a.ends[a.next-1]

@@ -24,7 +24,7 @@ func newShaper(k *Key) *shaper { return &shaper{permuter: newPermuter(k, "text")
 // newShaped masks texts by the rule text.
 func newShaped(k *Key, c source.Column) masking {
 	s := newShaper(k)
-	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	return each(func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		if kind != source.Text {
 			return kind, dst, errNotText
 		}
@@ -32,7 +32,7 @@ func newShaped(k *Key, c source.Column) masking {
 			return kind, dst, errNotUTF8
 		}
 		return kind, s.append(dst, trimmed(c, value)), nil
-	}
+	})
 }
 
 // append appends the masked text, which must be UTF-8: otherwise different texts could become equal.

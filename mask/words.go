@@ -14,7 +14,7 @@ import (
 func (r Rule) newWords(k *Key, c source.Column) masking {
 	words := newCMAC(k, r.name+" "+r.part)
 	lists := r.lists()
-	return func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
+	return each(func(dst []byte, kind source.Kind, value []byte) (source.Kind, []byte, error) {
 		value = trimmed(c, value)
 		if kind != source.Text {
 			return kind, dst, errNotText
@@ -38,7 +38,7 @@ func (r Rule) newWords(k *Key, c source.Column) masking {
 			dst = dst[:len(dst)-1] // between two words, which a type may not keep at the end
 		}
 		return kind, dst, nil
-	}
+	})
 }
 
 // list is a list of words, and what is before each. Without words it is a number.
