@@ -37,7 +37,7 @@ var floors = [][]string{
 	{"postgres", "mysql", "sqlite", "sqldb", "gormdb"},
 	{"export"},
 	{"fileservice", "fusefs", "internal/plainfs", "load", "workers"},
-	{roof + "ui", roof + "help", roof + "openfiles"},
+	{roof + "ui", roof + "help"},
 	{roof + "command", roof + "argument", roof + "database", roof + "jobfile", roof + "masking"},
 	{
 		roof + "serve", roof + "remote", roof + "logs", roof + "demo", roof + "load", roof + "jobs", roof + "export",

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"culvert/cmd/culvert/internal/cli"
-	_ "culvert/cmd/culvert/internal/openfiles" // ends it before others panic
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

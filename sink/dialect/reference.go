@@ -233,8 +233,12 @@ func (t *translation) isTaken(name string) bool {
 	})
 }
 
-// isOtherCase reports whether another table that is made has the name of this one in other letters.
+// isOtherCase reports whether the name of this table has capitals, and that of another table that is made differs in
+// nothing else.
 func (t *translation) isOtherCase() bool {
+	if strings.ToLower(t.result.Name) == t.result.Name {
+		return false // as for most tables, since there may be many to look at
+	}
 	for _, of := range t.related {
 		name := TableName(of.Definition, of.Name)
 		if name != t.result.Name && sameName(t.to, name, t.result.Name) {
@@ -247,7 +251,7 @@ func (t *translation) isOtherCase() bool {
 // keyName returns the name of a foreign key: its own, or else one as PostgreSQL chooses it, since what is to be added
 // later is looked for by its name. In MySQL, where the names of all tables must differ, a period ends that of the
 // table, so that user.role_id is not user_role.id. A name that is cut has a hash of the whole, and so has that of a
-// table whose name differs from another one only in letter case.
+// table whose name differs from another one only in capitals.
 func (t *translation) keyName(c source.Constraint, r reference) string {
 	if name := t.nameOr(c.Name, ""); name != "" {
 		return name

@@ -1,4 +1,0 @@
-//go:build !unix
-
-// Package openfiles does nothing where the number of open files has no limit.
-package openfiles
