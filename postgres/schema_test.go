@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"errors"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -216,6 +217,36 @@ func TestSchemaUnderSettings(t *testing.T) {
 	to.Exec(t, "ALTER DATABASE "+to.Name+" RESET ALL")
 	if got := dump(t, to); want != got {
 		t.Errorf("the schema\n%s\nbecomes\n%s", want, got)
+	}
+}
+
+// TestSchemaUnfilled makes a materialized view again that has rows, but reads one that has none any more.
+func TestSchemaUnfilled(t *testing.T) {
+	server := testkit.Postgres(t)
+	from, to := server.NewDatabase(t), server.NewDatabase(t)
+	from.Exec(t, `CREATE MATERIALIZED VIEW a AS SELECT 1 AS n; CREATE VIEW b AS SELECT n FROM a;
+		CREATE MATERIALIZED VIEW c AS SELECT n FROM b; CREATE MATERIALIZED VIEW d AS SELECT n FROM c;
+		CREATE MATERIALIZED VIEW e AS SELECT 1 AS n; REFRESH MATERIALIZED VIEW a WITH NO DATA`)
+	schema := schemaOf(t, from)
+	const want = `^the rows of the materialized view public\.c, .* the rows of the materialized view public\.d, `
+	lacks := strings.Join(schema.Lacks, " ")
+	if len(schema.Lacks) != 2 || !regexp.MustCompile(want).MatchString(lacks) {
+		t.Errorf("the schema lacks %q", schema.Lacks)
+	}
+	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
+	if err != nil {
+		t.Fatal(err)
+	}
+	restoration, err := dst.Restore(t.Context(), "a load", schema, sink.Filling{})
+	if err == nil {
+		err = restoration.Finish(t.Context(), 0)
+	}
+	if err := errors.Join(err, dst.Close()); err != nil {
+		t.Fatal(err)
+	}
+	filled := to.Query(t, "SELECT relname FROM pg_class WHERE relkind = 'm' AND relispopulated")
+	if got := strings.Join(flat(filled), " "); got != "e" {
+		t.Errorf("the views %s have rows", got)
 	}
 }
 

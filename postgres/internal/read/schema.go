@@ -145,8 +145,17 @@ func (db *DB) complete(
 	if err := db.addComments(ctx, schema); err != nil {
 		return nil, err
 	}
-	populated, err = db.session.list(ctx, populatedSQL)
-	populated = slices.DeleteFunc(populated, func(name string) bool { return slices.Contains(w.views, name) })
+	found, err := db.session.query(ctx, 2, populatedSQL)
+	for _, row := range found {
+		switch name := string(row[0]); {
+		case slices.Contains(w.views, name):
+		case string(row[1]) == "t":
+			schema.Lacks = append(schema.Lacks, "the rows of the materialized view "+name+
+				", since one that it reads was refreshed WITH NO DATA")
+		default:
+			populated = append(populated, name)
+		}
+	}
 	return populated, db.session.failed(ctx, readingSchema, err)
 }
 
@@ -271,9 +280,19 @@ func setPositionSQL(s *source.Sequence) string {
 	return fmt.Sprintf("SELECT pg_catalog.setval(%s, %d, %s)", sqltext.Literal(s.Name), *position, called)
 }
 
-// populatedSQL lists the materialized views that have rows, as SQL.
+// populatedSQL lists the materialized views that have rows, as SQL, and whether they cannot be filled, since they read
+// one, also through views, that has none and may not be read.
 const populatedSQL = `
-SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname)
+WITH RECURSIVE unread AS (
+	SELECT oid FROM pg_catalog.pg_class WHERE relkind = 'm' AND NOT relispopulated
+	UNION
+	SELECT r.ev_class FROM unread JOIN pg_catalog.pg_depend d ON d.refobjid = unread.oid
+		AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass
+		AND d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass
+	JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid AND r.ev_type = '1'
+)
+SELECT pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname),
+	EXISTS (SELECT FROM unread WHERE unread.oid = c.oid)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'm' AND c.relispopulated AND ` + ofUsers + `
 	AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e'

@@ -140,10 +140,11 @@ func Close(conn *pgconn.PgConn, end string, grace time.Duration) {
 	}
 }
 
-// EndsSession reports whether the connection has ended with an error: it was lost (class 08), ended by an administrator
-// or a crash (57P01, 57P02), the server is not ready (57P03), or the server calls the error fatal.
+// EndsSession reports whether the connection has ended with an error: it was ended by a pooler (08P01), by an
+// administrator or a crash (57P01, 57P02), the server is not ready (57P03), or the server calls the error fatal. Other
+// errors of class 08 are about connections of the server to others, as those of foreign tables.
 func EndsSession(e *pgconn.PgError) bool {
-	return strings.HasPrefix(e.Code, "08") || slices.Contains([]string{"57P01", "57P02", "57P03"}, e.Code) ||
+	return slices.Contains([]string{"08P01", "57P01", "57P02", "57P03"}, e.Code) ||
 		e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC"
 }
 
