@@ -18,14 +18,14 @@ const (
 	leastDeltas = 64
 )
 
-// appendDelta appends values of PLAIN as differences. It reports whether they take at most three quarters of the bytes:
-// otherwise, zstd makes as much of PLAIN.
+// appendDelta appends values of PLAIN as differences. It reports whether they take at most seven eighths of the
+// bytes: otherwise, zstd makes as much of PLAIN. It makes less of numbers of 48 bits, such as times in no order.
 func (c *column) appendDelta(dst, values []byte) ([]byte, bool) {
 	n := len(values) / max(c.Size, 1)
 	if c.physical != int32s && c.physical != int64s || n < leastDeltas {
 		return dst, false
 	}
-	most := len(dst) + len(values)/4*3
+	most := len(dst) + len(values)/8*7
 	last := c.intOf(values)
 	dst = append(binary.AppendUvarint(dst, deltaBlock), deltaMinis)
 	dst = binary.AppendVarint(binary.AppendUvarint(dst, uint64(n)), last)

@@ -26,6 +26,7 @@ func TestDeltas(t *testing.T) {
 		"in order":         {"int64", func(row int) int64 { return int64(row) * 7 }, true},
 		"backwards":        {"int32", func(row int) int64 { return -int64(row) }, true},
 		"small":            {"int64", func(int) int64 { return random.Int64N(1 << 20) }, true},
+		"in 48 bits":       {"int64", func(int) int64 { return random.Int64N(1 << 48) }, true},
 		"extremes":         {"int64", extremes(math.MinInt64, math.MaxInt64), true},
 		"extremes, int32":  {"int32", extremes(math.MinInt32, math.MaxInt32), true},
 		"large, in order":  {"int64", func(row int) int64 { return math.MaxInt64 - rows + int64(row) }, true},
