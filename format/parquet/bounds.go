@@ -58,19 +58,39 @@ func (b *bounds) find(c *column, values []byte) {
 			}
 		}
 	case byteArray:
-		for first := true; len(values) > 0; first = false {
-			n := binary.LittleEndian.Uint32(values)
-			v := values[4 : 4+n]
-			values = values[4+n:]
-			if first || bytes.Compare(v, least) < 0 {
-				least = v
-			}
-			if first || bytes.Compare(v, most) > 0 {
-				most = v
-			}
-		}
+		least, most = boundsOfTexts(values)
 	}
 	b.set(c, least, most)
+}
+
+// boundsOfTexts returns the least and the greatest of values of any length. Most differ in their first bytes, which are
+// compared as numbers.
+func boundsOfTexts(values []byte) (least, most []byte) {
+	low, high := uint64(math.MaxUint64), uint64(0)
+	for first := true; len(values) > 0; first = false {
+		n := binary.LittleEndian.Uint32(values)
+		v := values[4 : 4+n]
+		h := head(v)
+		if h < low || h == low && (first || bytes.Compare(v, least) < 0) {
+			least, low = v, h
+		}
+		if h > high || h == high && (first || bytes.Compare(v, most) > 0) {
+			most, high = v, h
+		}
+		values = values[4+n:]
+	}
+	return least, most
+}
+
+// head returns the first eight bytes, with zeros behind a shorter text: if those of two texts differ, they are in the
+// order of the texts.
+func head(text []byte) uint64 {
+	if len(text) >= 8 {
+		return binary.BigEndian.Uint64(text)
+	}
+	var short [8]byte
+	copy(short[:], text)
+	return binary.BigEndian.Uint64(short[:])
 }
 
 // set sets the bounds to values, or to texts around them.
