@@ -69,11 +69,13 @@ func (s *sessions) join(ctx context.Context, sharer source.Sharer, snapshot sour
 	return nil
 }
 
-// close closes all sessions except the first, which belongs to the caller.
+// close closes all sessions except the first, which belongs to the caller. Each may wait for its server.
 func (s *sessions) close() error {
-	var errs []error
-	for _, src := range s.sources[1:] {
-		errs = append(errs, src.Close())
+	errs := make([]error, len(s.sources))
+	var closing sync.WaitGroup
+	for i, src := range s.sources[1:] {
+		closing.Go(func() { errs[i] = src.Close() })
 	}
+	closing.Wait()
 	return errors.Join(errs...)
 }

@@ -111,6 +111,21 @@ func (e *request) startSchema(ctx context.Context, a *command.App, src source.So
 	return e.useSchema(a, src, schema, err)
 }
 
+// afterSchema has the session end while the manifest is written, if the schema is the last that is read.
+func (e *request) afterSchema(end func()) {
+	finish := e.plan.FinishSchema
+	if finish == nil {
+		return
+	}
+	e.plan.FinishSchema = func(ctx context.Context) (*source.Schema, []string, error) {
+		schema, omitted, err := finish(ctx)
+		if err == nil {
+			go end()
+		}
+		return schema, omitted, err
+	}
+}
+
 // takenSchema is what became of the schema.
 type takenSchema struct {
 	omitted []string // what is left out

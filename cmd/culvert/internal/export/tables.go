@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 
 	"culvert/cmd/culvert/internal/argument"
 	"culvert/cmd/culvert/internal/command"
@@ -118,7 +119,8 @@ func (e *request) tablesOnce(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, src.Close()) }()
+	end := sync.OnceValue(src.Close)
+	defer func() { err = errors.Join(err, end()) }()
 	if r.Omitted, err = e.lookUp(ctx, a, src, e.startSchema); err != nil {
 		return err
 	}
@@ -143,6 +145,7 @@ func (e *request) tablesOnce(
 		}
 		return e.db.Explain(hintAtForce(err, o, nil))
 	}
+	e.afterSchema(func() { _ = end() }) // the deferred call has the error
 	all, err := e.plan.Tables(ctx, to, src, e.names)
 	w.Stop() // what follows is no progress
 	e.tellLateSchema(a, r)
