@@ -19,6 +19,10 @@ const (
 
 	// maxHeader is the most that is read to find the end of the header. It is age's own limit.
 	maxHeader = 2 << 20
+
+	// withinLimits is a size of headers that are too short for the least limit of age, of 128 arguments, each of which
+	// has a space before it.
+	withinLimits = 256
 )
 
 // sealHeader returns the header and nonce that begin a new file, and its payload key.
@@ -45,9 +49,11 @@ func sealHeader(recipients []age.Recipient) (header, key []byte, err error) {
 		return nil, nil, err
 	}
 	header = buf.Bytes()
-	// Readers limit the size of a header; age.Encrypt does not.
-	if _, err := age.ExtractHeader(bytes.NewReader(header)); err != nil {
-		return nil, nil, fmt.Errorf("agefile: too many recipients: %w", err)
+	// Readers limit the size of a header, and how many stanzas and arguments it has; age.Encrypt does not.
+	if len(header) > withinLimits {
+		if _, err := age.ExtractHeader(bytes.NewReader(header)); err != nil {
+			return nil, nil, fmt.Errorf("agefile: too many recipients: %w", err)
+		}
 	}
 	key, err = payloadKey(tap.fileKey, header[len(header)-nonceSize:])
 	return header, key, err
