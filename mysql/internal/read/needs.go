@@ -71,8 +71,7 @@ func (r *schemaReading) draws(names []string) (all []draw, err error) {
 		}
 	}
 	for _, database := range slices.Sorted(maps.Keys(databases)) {
-		found, err := r.Query(r.ctx, 3, `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_DEFAULT FROM information_schema.COLUMNS
-			WHERE TABLE_SCHEMA = ? AND COLUMN_DEFAULT LIKE '%nextval(%'`, database)
+		found, err := r.defaultsOf(r.ctx, database)
 		if err != nil {
 			return nil, err
 		}
@@ -90,6 +89,24 @@ func (r *schemaReading) draws(names []string) (all []draw, err error) {
 		}
 	}
 	return all, nil
+}
+
+// defaultsOf returns the defaults of tables of a database that may draw from sequences. An export of the whole database
+// needs them twice, and the server opens each table for it, so they are asked for once.
+func (s *session) defaultsOf(ctx context.Context, database string) ([][]string, error) {
+	if found, known := s.drawing[database]; known {
+		return found, nil
+	}
+	found, err := s.Query(ctx, 3, `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_DEFAULT FROM information_schema.COLUMNS
+		WHERE TABLE_SCHEMA = ? AND COLUMN_DEFAULT LIKE '%val(%' ORDER BY TABLE_NAME, ORDINAL_POSITION`, database)
+	if err != nil {
+		return nil, err
+	}
+	if s.drawing == nil {
+		s.drawing = map[string][][]string{}
+	}
+	s.drawing[database] = found
+	return found, nil
 }
 
 // tells returns the columns that draw from a sequence.

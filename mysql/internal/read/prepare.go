@@ -96,12 +96,8 @@ func (s *session) learn(ctx context.Context, names []string, beside []*session) 
 	}
 	found := map[string]*facts{} // by their keys
 	for database, names := range looked {
-		for _, ask := range []func(context.Context, string, []string, map[string]*facts) error{
-			s.learnTables, s.learnColumns, s.learnTriggers,
-		} {
-			if err := ask(ctx, database, names, found); err != nil {
-				return err
-			}
+		if err := s.learnAbout(ctx, database, names, found, beside); err != nil {
+			return err
 		}
 	}
 	s.learnBeside(ctx, found, beside)
@@ -131,10 +127,13 @@ func (s *session) there(ctx context.Context, names []string) (map[string]catalog
 	}
 	there := map[string]catalog.Table{}
 	for database, names := range wanted {
-		found, err := s.askAbout(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"+
-			" WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names)
-		if err != nil {
-			return nil, err
+		found := s.listed[database]
+		if found == nil {
+			var err error
+			if found, err = s.askAbout(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"+
+				" WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names); err != nil {
+				return nil, err
+			}
 		}
 		for _, row := range found {
 			there[s.key(row[0], row[1])] = catalog.Table{Database: row[0], Name: row[1]}
@@ -196,12 +195,87 @@ func (s *session) askAbout(
 	return all, nil
 }
 
-// learnTables finds which of the names are base tables.
-func (s *session) learnTables(ctx context.Context, database string, names []string, found map[string]*facts) error {
-	rows, err := s.askAbout(ctx, 8, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE,
+// question is one about tables of a database.
+type question struct {
+	ask   func(*session) ([][]string, error)
+	learn func(rows [][]string)
+}
+
+// learnAbout asks for facts of tables of a database, each question over another connection if there are several, since
+// the server opens all tables for each. What another one does not answer, this one is asked.
+func (s *session) learnAbout(
+	ctx context.Context, database string, names []string, found map[string]*facts, beside []*session,
+) error {
+	all := append([]*session{s}, beside...)
+	if len(names) < fewestBeside {
+		all = all[:1]
+	}
+	questions := s.questions(ctx, database, names, found)
+	answers, errs := make([][][]string, len(questions)), make([]error, len(questions))
+	var asking sync.WaitGroup
+	for at, one := range all {
+		asking.Go(func() {
+			for i := at; i < len(questions); i += len(all) {
+				answers[i], errs[i] = questions[i].ask(one)
+			}
+		})
+	}
+	asking.Wait()
+	for i, question := range questions {
+		if errs[i] != nil && i%len(all) != 0 {
+			answers[i], errs[i] = question.ask(s)
+		}
+		if errs[i] != nil {
+			return errs[i]
+		}
+		question.learn(answers[i])
+	}
+	return nil
+}
+
+// questions returns what learnAbout asks. An answer needs those before it.
+func (s *session) questions(
+	ctx context.Context, database string, names []string, found map[string]*facts,
+) (all []question) {
+	add := func(learn func([][]string), columns int, sql string) {
+		all = append(all, question{func(one *session) ([][]string, error) {
+			return one.askAbout(ctx, columns, sql, database, names)
+		}, learn})
+	}
+	add(func(rows [][]string) { s.learnTables(rows, found) }, 8, `SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE,
 		IFNULL(ENGINE IN (`+catalog.SnapshotEngines+`), TRUE), IFNULL(TABLE_ROWS, 0),
 		IFNULL(DATA_LENGTH, 0), IFNULL(TABLE_COLLATION, ''), IFNULL(TABLE_COMMENT, '')
-		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME`, database, names)
+		FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME`)
+	checks := map[string]map[string]bool{} // by the keys of tables
+	if s.IsMariaDB {
+		add(func(rows [][]string) {
+			for _, row := range rows {
+				key := s.key(row[0], row[1])
+				if checks[key] == nil {
+					checks[key] = map[string]bool{}
+				}
+				checks[key][row[2]] = true
+			}
+		}, 3, `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE
+			FROM information_schema.CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME`)
+	}
+	add(func(rows [][]string) { s.learnColumns(rows, checks, found) }, 13,
+		"SELECT TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION, "+ofColumn+
+			" FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME")
+	return append(all, question{func(one *session) ([][]string, error) {
+		return one.Query(ctx, 3, `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, TRIGGER_NAME
+			FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY TRIGGER_NAME`, database)
+	}, func(rows [][]string) {
+		for _, row := range rows {
+			if f := found[s.key(row[0], row[1])]; f != nil {
+				f.make.triggers = append(f.make.triggers, row[2])
+			}
+		}
+	}})
+}
+
+// learnTables finds which of the names are base tables.
+func (s *session) learnTables(rows [][]string, found map[string]*facts) {
 	for _, row := range rows {
 		if !slices.Contains(catalog.BaseTypes, row[2]) {
 			continue
@@ -214,31 +288,10 @@ func (s *session) learnTables(ctx context.Context, database string, names []stri
 			make: &making{collation: row[6], comment: row[7]},
 		}
 	}
-	return err
 }
 
 // learnColumns adds the columns of the tables that were found.
-func (s *session) learnColumns(ctx context.Context, database string, names []string, found map[string]*facts) error {
-	checks := map[string]map[string]bool{}
-	if s.IsMariaDB {
-		rows, err := s.askAbout(ctx, 3, `SELECT CONSTRAINT_SCHEMA, TABLE_NAME, CHECK_CLAUSE
-			FROM information_schema.CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = ? AND TABLE_NAME`, database, names)
-		if err != nil {
-			return err
-		}
-		for _, row := range rows {
-			key := s.key(row[0], row[1])
-			if checks[key] == nil {
-				checks[key] = map[string]bool{}
-			}
-			checks[key][row[2]] = true
-		}
-	}
-	rows, err := s.askAbout(ctx, 13, "SELECT TABLE_SCHEMA, TABLE_NAME, ORDINAL_POSITION, "+ofColumn+
-		" FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names)
-	if err != nil {
-		return err
-	}
+func (s *session) learnColumns(rows [][]string, checks map[string]map[string]bool, found map[string]*facts) {
 	slices.SortStableFunc(rows, func(a, b []string) int { return cmp.Compare(count(a[2]), count(b[2])) })
 	for _, row := range rows {
 		key := s.key(row[0], row[1])
@@ -256,19 +309,6 @@ func (s *session) learnColumns(ctx context.Context, database string, names []str
 			f.make.columns = append(f.make.columns, row)
 		}
 	}
-	return nil
-}
-
-// learnTriggers adds the triggers of the tables that were found.
-func (s *session) learnTriggers(ctx context.Context, database string, _ []string, found map[string]*facts) error {
-	rows, err := s.Query(ctx, 3, `SELECT EVENT_OBJECT_SCHEMA, EVENT_OBJECT_TABLE, TRIGGER_NAME
-		FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = ? ORDER BY TRIGGER_NAME`, database)
-	for _, row := range rows {
-		if f := found[s.key(row[0], row[1])]; f != nil {
-			f.make.triggers = append(f.make.triggers, row[2])
-		}
-	}
-	return err
 }
 
 // learnBeside adds statements that make tables, which several connections ask for at the same time, this one too. What

@@ -186,8 +186,7 @@ func (r *schemaReading) addDefaults(tables []string) error {
 	if !r.IsMariaDB {
 		return nil
 	}
-	found, err := r.Query(r.ctx, 3, `SELECT TABLE_NAME, COLUMN_NAME, COLUMN_DEFAULT FROM information_schema.COLUMNS
-		WHERE TABLE_SCHEMA = ? AND COLUMN_DEFAULT LIKE '%val(%' ORDER BY TABLE_NAME, ORDINAL_POSITION`, r.Database)
+	found, err := r.defaultsOf(r.ctx, r.Database)
 	for _, row := range found {
 		draws := withoutDatabase(row[2], r.Database, r.FoldCase)
 		switch {

@@ -19,6 +19,7 @@ type session struct {
 	facts map[string]*facts // the same, by their keys
 
 	listed    map[string][][]string // what list found, by the database that was asked for
+	drawing   map[string][][]string // what defaultsOf found, by database
 	converted map[string]bool       // whether texts of a character set survive, for those that were asked for
 }
 
