@@ -80,7 +80,7 @@ func (p *Plan) MaskTables(ctx context.Context, src source.Source, names []string
 		}
 		one := o.maskTable()
 		one.Where = p.choiceOf(o.Table).Selection.Where
-		if one.Definition != nil && one.Definition.IsView {
+		if one.Definition != nil && (one.Definition.IsView || one.Definition.Dialect == source.SQLite) {
 			if one.Origins, err = source.Origins(ctx, src, o.Table); err != nil {
 				return false, aboutTable(&TableStats{Name: o.Table, File: o.Table}, err)
 			}

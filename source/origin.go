@@ -2,7 +2,8 @@ package source
 
 import "context"
 
-// Tracer is implemented by sources that know which columns a view shows unchanged.
+// Tracer is implemented by sources that know which columns a view shows unchanged. In SQLite, the table with the
+// content of an FTS3 or FTS4 table shows the columns of that.
 type Tracer interface {
 	// Origins returns, by the name of a column of the view, the columns that it shows unchanged. The first one is a
 	// column of a table or a view that the view reads. If it is one of a view, the column that this view shows follows,

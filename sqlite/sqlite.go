@@ -133,8 +133,8 @@ import (
 )
 
 // Source reads a database file in one read transaction. It is a [source.Source], [source.Selector], [source.Lister],
-// [source.Omitter], [source.Describer], [source.Definer], [source.Schemer] and [source.Parter]. It must be used by one
-// goroutine at a time.
+// [source.Omitter], [source.Describer], [source.Definer], [source.Tracer], [source.Schemer] and [source.Parter]. It
+// must be used by one goroutine at a time.
 type Source = read.DB
 
 // Sink fills the tables of a database file. It is a [sink.Sink], a [sink.Grouper], a [sink.Restorer] and a
@@ -143,6 +143,7 @@ type Sink = fill.DB
 
 var (
 	_ source.Source = (*Source)(nil)
+	_ source.Tracer = (*Source)(nil)
 	_ sink.Sink     = (*Sink)(nil)
 )
 
