@@ -91,7 +91,7 @@ func verifyDirectory(
 	err = d.Verify(ctx, func(t *manifest.Table, err error) {
 		result := verifiedTable{Name: t.Name, File: t.File(), Snapshot: t.Snapshot}
 		if t.Error != "" {
-			result.Error = command.PackageNames.ReplaceAllString(t.Error, "")
+			result.Error = command.PackageNames.ReplaceAllString(t.Error, "$1")
 			warn(fmt.Sprintf("%s: table %q is missing, because its export failed: %s", l.Text, t.Name, result.Error))
 		} else if err != nil {
 			file := t.File()
