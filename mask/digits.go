@@ -7,7 +7,7 @@ import (
 	"culvert/source"
 )
 
-// digits masks numbers that people write, such as those of phones, payment cards and accounts. It is the rule text,
+// digits masks numbers of phones, payment cards and accounts, as people write them. It does what the rule text does,
 // except that check digits stay right: those of payment cards (ISO/IEC 7812-1, Luhn) and of IBANs (ISO 13616, ISO 7064
 // MOD 97-10). A number that has a right check digit becomes another one that has, and a number that has not does not,
 // so that no two become equal.
@@ -16,8 +16,8 @@ type digits struct {
 	shape   *shaper
 	numbers *numberHash
 
-	ahead  []numbered // those of the batch that are permuted ahead
-	values []bool     // whether each value of the batch is one of these, but for NULL
+	ahead  []numbered // the numbers of this batch that look has permuted
+	values []bool     // for each value of this batch except NULL, whether its number is in ahead
 	used   int        // of ahead
 	next   int        // of values
 

@@ -203,17 +203,7 @@ func TestSchemaUnderSettings(t *testing.T) {
 		}
 	}
 	schema := schemaOf(t, from)
-	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
-	if err != nil {
-		t.Fatal(err)
-	}
-	restoration, err := dst.Restore(t.Context(), "a load", schema, sink.Filling{})
-	if err == nil {
-		err = restoration.Finish(t.Context(), 0)
-	}
-	if err := errors.Join(err, dst.Close()); err != nil {
-		t.Fatal(err)
-	}
+	restoreWithoutTables(t, to, schema)
 	to.Exec(t, "ALTER DATABASE "+to.Name+" RESET ALL")
 	if got := dump(t, to); want != got {
 		t.Errorf("the schema\n%s\nbecomes\n%s", want, got)
@@ -233,6 +223,16 @@ func TestSchemaUnfilled(t *testing.T) {
 	if len(schema.Lacks) != 2 || !regexp.MustCompile(want).MatchString(lacks) {
 		t.Errorf("the schema lacks %q", schema.Lacks)
 	}
+	restoreWithoutTables(t, to, schema)
+	filled := to.Query(t, "SELECT relname FROM pg_class WHERE relkind = 'm' AND relispopulated")
+	if got := strings.Join(flat(filled), " "); got != "e" {
+		t.Errorf("the views %s have rows", got)
+	}
+}
+
+// restoreWithoutTables makes a schema again, and fills none of its tables.
+func restoreWithoutTables(t *testing.T, to *testkit.PostgresDatabase, schema *source.Schema) {
+	t.Helper()
 	dst, err := postgres.OpenSink(t.Context(), to.ConnString())
 	if err != nil {
 		t.Fatal(err)
@@ -243,10 +243,6 @@ func TestSchemaUnfilled(t *testing.T) {
 	}
 	if err := errors.Join(err, dst.Close()); err != nil {
 		t.Fatal(err)
-	}
-	filled := to.Query(t, "SELECT relname FROM pg_class WHERE relkind = 'm' AND relispopulated")
-	if got := strings.Join(flat(filled), " "); got != "e" {
-		t.Errorf("the views %s have rows", got)
 	}
 }
 

@@ -82,8 +82,8 @@ func boundsOfTexts(values []byte) (least, most []byte) {
 	return least, most
 }
 
-// head returns the first eight bytes, with zeros behind a shorter text: if those of two texts differ, they are in the
-// order of the texts.
+// head returns the first eight bytes as a number, with zeros behind a shorter text. Two texts whose heads differ have
+// the order of their heads.
 func head(text []byte) uint64 {
 	if len(text) >= 8 {
 		return binary.BigEndian.Uint64(text)

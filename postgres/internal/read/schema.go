@@ -299,8 +299,8 @@ WHERE c.relkind = 'm' AND c.relispopulated AND ` + ofUsers + `
 		AND d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass)
 ORDER BY n.nspname, c.relname`
 
-// refreshes returns statements that fill the materialized views that have rows, in the order in which the statements of
-// pg_dump make them: a view is made after those that it reads.
+// refreshes returns statements that fill the materialized views that have rows. They are in the order in which pg_dump
+// makes the views: each comes after those that it reads.
 func refreshes(printed []source.Statement, populated []string) (all []source.Statement) {
 	const making = "CREATE MATERIALIZED VIEW "
 	var made []string

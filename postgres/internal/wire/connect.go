@@ -142,7 +142,7 @@ func Close(conn *pgconn.PgConn, end string, grace time.Duration) {
 
 // EndsSession reports whether the connection has ended with an error: it was ended by a pooler (08P01), by an
 // administrator or a crash (57P01, 57P02), the server is not ready (57P03), or the server calls the error fatal. Other
-// errors of class 08 are about connections of the server to others, as those of foreign tables.
+// errors of class 08 are about connections that the server makes itself, as for foreign tables.
 func EndsSession(e *pgconn.PgError) bool {
 	return slices.Contains([]string{"08P01", "57P01", "57P02", "57P03"}, e.Code) ||
 		e.SeverityUnlocalized == "FATAL" || e.SeverityUnlocalized == "PANIC"

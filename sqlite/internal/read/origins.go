@@ -9,8 +9,8 @@ import (
 	"culvert/source"
 )
 
-// Origins returns of which column of an FTS3 or FTS4 table each column of the table with its content has the values:
-// the module puts a number before their names. Other tables have no origins, and nothing is known of those of views.
+// Origins returns, for the table with the content of an FTS3 or FTS4 table, of which column each of its columns has the
+// values: the module puts a number before their names. Other tables have none, and those of views are not known.
 func (db *DB) Origins(ctx context.Context, name string) (_ map[string][]source.Origin, err error) {
 	defer db.catch(&err)
 	table, err := db.find(ctx, name)
