@@ -38,7 +38,7 @@ func (p *Policy) Check(tables []Table) (notices []string, err error) {
 		if _, err := p.Masker(t.Name, t.Columns); err != nil {
 			return nil, err
 		}
-		if about := mentioned(t.Where, p.Of(t.Name)); about != "" {
+		if about := mentioned(t.Where, p.Of(t.Name).masked()); about != "" {
 			notices = append(notices, fmt.Sprintf("table %q: the condition of its rows is about the column %q, which "+
 				"is masked: the condition leaves as it is, with its values", t.Name, about))
 		}
@@ -57,7 +57,7 @@ func (p *Policy) Check(tables []Table) (notices []string, err error) {
 }
 
 func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
-	rules := p.Of(t.Name)
+	rules, masked := p.Of(t.Name), p.Of(t.Name).masked()
 	for _, c := range t.Definition.Columns {
 		switch rule := rules[c.Name]; {
 		case rule.name == "null" && (c.NotNull || c.RefusesNull || isRowNumber(t.Definition, c.Name)):
@@ -70,16 +70,15 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 		case c.Generated == "" || !rule.IsZero():
 			continue
 		}
-		from := mentioned(c.Expression, rules)
-		if from == "" {
-			continue
-		}
 		if _, read := column(t.Columns, c.Name); read {
-			return nil, fmt.Errorf("column %q is computed from the column %q, which is masked: mask it too, or drop it",
-				c.Name, from)
+			if from := mentioned(c.Expression, slices.Concat(masked, p.Dropped(t.Name))); from != "" {
+				return nil, fmt.Errorf("column %q is computed from the column %q, which is masked or dropped: mask it "+
+					"too, or drop it", c.Name, from)
+			}
+		} else if from := mentioned(c.Expression, masked); from != "" {
+			notices = append(notices, fmt.Sprintf("table %q: the column %q is computed from the column %q, which is "+
+				"masked", t.Name, c.Name, from))
 		}
-		notices = append(notices, fmt.Sprintf("table %q: the column %q is computed from the column %q, which is masked",
-			t.Name, c.Name, from))
 	}
 	for _, c := range t.Columns {
 		if isRowNumber(t.Definition, c.Name) {
@@ -93,7 +92,7 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 		case source.PrimaryKey, source.Unique:
 			err = p.checkUnique(t, key.Columns)
 		case source.Check, source.Exclude:
-			if about := mentioned(key.Definition, rules); about != "" {
+			if about := mentioned(key.Definition, masked); about != "" {
 				notices = append(notices,
 					fmt.Sprintf("table %q: the constraint %q is about the column %q, which is masked: "+
 						"the values may not meet it", t.Name, key.Name, about))
@@ -109,7 +108,7 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 		}
 		if len(index.Columns) > 0 {
 			err = p.checkUnique(t, index.Columns)
-		} else if about := mentioned(index.Definition, rules); about != "" {
+		} else if about := mentioned(index.Definition, masked); about != "" {
 			notices = append(notices,
 				fmt.Sprintf("table %q: the unique index %q is about the column %q, which is masked: "+
 					"the values may be equal for it", t.Name, index.Name, about))

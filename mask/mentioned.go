@@ -2,14 +2,14 @@ package mask
 
 import "strings"
 
-// mentioned returns a masked column whose name is in an expression, or "". Texts in apostrophes have no names.
-func mentioned(expression string, rules Rules) string {
-	names := rules.masked()
+// mentioned returns the one of some columns whose name is in an expression, or "". Texts in apostrophes have no names.
+// Letter case does not count, as in MySQL, MariaDB and SQLite, and in conditions that people write.
+func mentioned(expression string, names []string) string {
 	if len(names) > 0 {
 		expression = withoutTexts(expression)
 	}
 	for _, name := range names {
-		if contains(expression, name) {
+		if contains(strings.ToLower(expression), strings.ToLower(name)) {
 			return name
 		}
 	}

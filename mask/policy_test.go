@@ -109,3 +109,14 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestComputedFromDropped refuses columns that have the values of one that is left out.
+func TestComputedFromDropped(t *testing.T) {
+	people := table(t, "people", nil, [3]string{"Name", "text", "string"}, [3]string{"upper", "text", "string"})
+	people.Definition.Columns[1].Generated, people.Definition.Columns[1].Expression = source.Virtual, "upper(NAME)"
+	people.Columns = people.Columns[1:]
+	_, err := policy(t, map[string]string{"people.Name": "drop"}).Check([]mask.Table{people})
+	if err == nil || !strings.Contains(err.Error(), `"upper" is computed from the column "Name"`) {
+		t.Errorf("the error is %v", err)
+	}
+}

@@ -172,7 +172,7 @@ type ColumnDefinition struct {
 
 	// Generated is Stored or Virtual if the Expression computes the value, which then cannot be written.
 	Generated  string `json:"generated,omitempty"`
-	Expression string `json:"expression,omitempty"` // "" if only Create has it, as in SQLite
+	Expression string `json:"expression,omitempty"`
 
 	// Others are clauses of the column that only Create has, as SQL, such as "ON UPDATE current_timestamp()". In
 	// PostgreSQL, this clause is there if a trigger stands for it, which a table that is made there lacks.

@@ -12,9 +12,9 @@ import (
 
 var _ source.Definer = (*DB)(nil)
 
-// Define returns the definition of a table, or the columns of a view. Checks and the expressions of generated columns
-// are only in Create, which is the statement that made the table, and so is whether foreign keys are deferred. Among
-// the indexes are the FTS5 tables whose content is the table.
+// Define returns the definition of a table, or the columns of a view. Checks are only in Create, which is the statement
+// that made the table, and so is whether foreign keys are deferred. Among the indexes are the FTS5 tables whose content
+// is the table.
 func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, err error) {
 	defer db.catch(&err)
 	table, err := db.find(ctx, name)
@@ -40,6 +40,11 @@ func (db *DB) Define(ctx context.Context, name string) (_ *source.Definition, er
 	} else if v != nil {
 		v.describe(d)
 		return d, nil
+	}
+	for at, expression := range expressions(d.Create) {
+		if at < len(d.Columns) && d.Columns[at].Generated != "" {
+			d.Columns[at].Expression = expression
+		}
 	}
 	if d.Constraints, err = read[source.Constraint](ctx, db, constraintsSQL, table); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package read_test
 
 import (
 	"encoding/json"
+	"maps"
 	"testing"
 )
 
@@ -32,7 +33,8 @@ func TestDefineAll(t *testing.T) {
 			`{"name":"id","type":"INTEGER","identity":"by default"},` +
 			`{"name":"Odd \"name\"","type":"TEXT","default":"'it''s'","collation":"nocase"},` +
 			`{"name":"price","type":"REAL","not_null":true},` +
-			`{"name":"twice","generated":"virtual"},{"name":"kept","type":"INT","generated":"stored"},` +
+			`{"name":"twice","generated":"virtual","expression":"price * 2"},` +
+			`{"name":"kept","type":"INT","generated":"stored","expression":"price * 3"},` +
 			`{"name":"customer"}],` +
 			`"constraints":[{"kind":"primary key","columns":["id"]},{"kind":"unique","columns":["Odd \"name\""]},` +
 			`{"kind":"unique","columns":["price","customer"]},{"kind":"foreign key","columns":["customer"],` +
@@ -61,5 +63,29 @@ func TestDefineAll(t *testing.T) {
 		if got, err := json.Marshal(d); err != nil || string(got) != want {
 			t.Errorf("%s is\n%s, want\n%s, error %v", table, got, want, err)
 		}
+	}
+}
+
+// TestExpressions finds those of generated columns, wherever a statement has other parentheses, commas and words.
+func TestExpressions(t *testing.T) {
+	const odd = `CREATE TABLE "as (x, (" (
+	a DECIMAL(10, 2) DEFAULT (cast(1 AS INT)) CHECK (a IN (1, 2, CAST('as (' AS INT))), -- AS (no)
+	[b,as(] TEXT GENERATED ALWAYS /* , AS ( */ AS /* ( */ (lower(")'") || '(,' || [(]) STORED UNIQUE,
+	")'" TEXT, [(] TEXT,
+	c AS(a+1) CHECK (c > 0), CHECK (a > 0))`
+	db := openNew(t, odd, `ALTER TABLE "as (x, (" ADD COLUMN d AS (a || ',')`, `ALTER TABLE "as (x, (" RENAME a TO z`)
+	d, err := db.Define(t.Context(), "as (x, (")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, c := range d.Columns {
+		if c.Expression != "" {
+			got[c.Name] = c.Expression
+		}
+	}
+	want := map[string]string{"b,as(": `lower(")'") || '(,' || [(]`, "c": "z+1", "d": `z || ','`}
+	if !maps.Equal(got, want) {
+		t.Errorf("the expressions are %q, want %q", got, want)
 	}
 }

@@ -110,25 +110,41 @@ func parseVirtual(table, sql string) *virtual {
 // sqlWords cuts SQL into words without their quotes, and single other characters. It leaves out comments.
 func sqlWords(sql string) (words []string) {
 	for sql != "" {
-		n := 1
-		switch c := sql[0]; {
-		case strings.HasPrefix(sql, "--"):
-			n = lengthTo(sql, "\n")
-		case strings.HasPrefix(sql, "/*"):
-			n = 2 + lengthTo(sql[2:], "*/")
-		case strings.IndexByte(" \t\r\n\f", c) >= 0:
-		case strings.IndexByte("\"'`[", c) >= 0:
-			word, length := unquote(sql)
-			words, n = append(words, word), length
-		case isWord(c):
-			n = len(sql) - len(strings.TrimLeftFunc(sql, func(r rune) bool { return r > 0x7f || isWord(byte(r)) }))
-			words = append(words, sql[:n])
-		default:
-			words = append(words, sql[:1])
+		word, kind, n := sqlPiece(sql)
+		if kind != spacePiece {
+			words = append(words, word)
 		}
 		sql = sql[n:]
 	}
 	return words
+}
+
+type pieceKind uint8
+
+const (
+	spacePiece  pieceKind = iota // or a comment
+	quotedPiece                  // a name or a text
+	plainPiece                   // a word, or a single other character
+)
+
+// sqlPiece returns what SQL begins with, without its quotes, and its length.
+func sqlPiece(sql string) (word string, kind pieceKind, n int) {
+	switch c := sql[0]; {
+	case strings.HasPrefix(sql, "--"):
+		return "", spacePiece, lengthTo(sql, "\n")
+	case strings.HasPrefix(sql, "/*"):
+		return "", spacePiece, 2 + lengthTo(sql[2:], "*/")
+	case strings.IndexByte(" \t\r\n\f", c) >= 0:
+		return "", spacePiece, 1
+	case strings.IndexByte("\"'`[", c) >= 0:
+		word, n = unquote(sql)
+		return word, quotedPiece, n
+	case isWord(c):
+		n = len(sql) - len(strings.TrimLeftFunc(sql, func(r rune) bool { return r > 0x7f || isWord(byte(r)) }))
+	default:
+		n = 1
+	}
+	return sql[:n], plainPiece, n
 }
 
 func lengthTo(sql, end string) int {
