@@ -58,12 +58,31 @@ func ancestorsOf(t mask.Table, column string, distance int) (names []name) {
 	return names
 }
 
-func (n *name) isMeant(one *assignment) bool { return one.pattern.Match(n.parts...) }
+// inLowerCase returns names whose letter case does not count.
+func inLowerCase(names []name) []name {
+	lower := slices.Clone(names)
+	for i := range lower {
+		lower[i].parts = strings.Split(strings.ToLower(strings.Join(lower[i].parts, "\x00")), "\x00")
+	}
+	return lower
+}
 
-// ruleOf returns the index of the rule for a column, or -1. Of the rules for the table itself the last one counts, then
-// of those for its parents, and so on. "None" is for the table itself, and lifts only rules that come before it. It
-// sets used for each rule that matches.
+// ruleOf returns the index of the rule for a column, or -1. It sets used for each rule that matches. If no pattern
+// matches with its letter case, that does not count: email and Email are one column in most systems, and nobody means
+// to mask only one of them. But "none" needs the case, so that it lets no other column leave.
 func ruleOf(all []assignment, names []name, used []bool) (at int) {
+	at = nearest(all, names, used, func(one *assignment, n name) bool { return one.pattern.Match(n.parts...) })
+	if at >= 0 {
+		return at
+	}
+	return nearest(all, inLowerCase(names), used, func(one *assignment, n name) bool {
+		return !one.rule.IsZero() && one.anyCase.Match(n.parts...)
+	})
+}
+
+// nearest returns the index of the rule for a column, or -1. Of the rules for the table itself the last one counts,
+// then of those for its parents, and so on. "None" is for the table itself, and lifts only rules that come before it.
+func nearest(all []assignment, names []name, used []bool, isMeant func(*assignment, name) bool) (at int) {
 	at = -1
 	for len(names) > 0 {
 		n := 1
@@ -72,7 +91,7 @@ func ruleOf(all []assignment, names []name, used []bool) (at int) {
 		}
 		last := -1
 		for i := range all {
-			if !slices.ContainsFunc(names[:n], func(one name) bool { return one.isMeant(&all[i]) }) {
+			if !slices.ContainsFunc(names[:n], func(one name) bool { return isMeant(&all[i], one) }) {
 				continue
 			}
 			if used[i] = true; names[0].distance == 0 || !all[i].rule.IsZero() {

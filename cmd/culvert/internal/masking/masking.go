@@ -103,7 +103,8 @@ func (f *Flags) Key() (_ *mask.Key, err error) {
 // assignment is a rule for the columns that a pattern matches.
 type assignment struct {
 	pattern *namepattern.Pattern
-	rule    mask.Rule // the zero value for none
+	anyCase *namepattern.Pattern // the same in lower case
+	rule    mask.Rule            // the zero value for none
 }
 
 // none is the rule of columns that stay as they are, whatever rules come before it.
@@ -120,7 +121,10 @@ func (f *Flags) assignments() ([]assignment, error) {
 		}
 		one := assignment{}
 		var err error
-		if one.pattern, err = namepattern.Parse(pattern, 3); err == nil && strings.TrimSpace(rule) != none {
+		if one.anyCase, err = namepattern.Parse(strings.ToLower(pattern), 3); err == nil {
+			one.pattern, err = namepattern.Parse(pattern, 3)
+		}
+		if err == nil && strings.TrimSpace(rule) != none {
 			one.rule, err = mask.ParseRule(rule)
 		}
 		if err != nil {
