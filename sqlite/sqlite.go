@@ -64,7 +64,8 @@
 // is a view; the settings of FTS5 tables; triggers; user_version and application_id. All of it follows the rows, so no
 // trigger fires for them. A view whose tables are gone is part of it, since SQLite looks at a view when it is read.
 // Lacks has the virtual tables that cannot be made: those of modules that are not here, and FTS5 tables without
-// content. The page size, the encoding, the journal mode and the statistics of ANALYZE are no part of it.
+// content; and the encoding UTF-16. The page size, auto_vacuum, the journal mode and the statistics of ANALYZE are no
+// part of it.
 //
 // [Sink.Restore] and Finish run these statements, and no others, in one transaction each. The table culvert_restore
 // says what is done, and culvert_restore_ledger which rows are there; both are dropped at the end. The schema must come

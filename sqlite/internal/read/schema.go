@@ -13,7 +13,7 @@ var _ source.Schemer = (*DB)(nil)
 
 // Schema returns what a database file has beside its tables: views, FTS5 tables whose content is a view, the settings
 // of FTS5 tables, triggers, and the numbers that programs keep in the header of the file. All of it follows the rows.
-// SQLite has no rights. A load that has not ended is in Lacks.
+// SQLite has no rights. A load that has not ended is in Lacks, and so is UTF-16, since files are made in UTF-8.
 func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (_ *source.Schema, err error) {
 	defer db.catch(&err)
 	s := &source.Schema{Dialect: source.SQLite}
@@ -25,6 +25,11 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (_ *source
 	} else if unended != "" {
 		s.Lacks = append(s.Lacks, "a load that has not ended (the table "+unended+")")
 	}
+	wide, err := db.texts(ctx, encodingSQL)
+	if err != nil {
+		return nil, err
+	}
+	s.Lacks = append(s.Lacks, wide...)
 	views, triggers, err := db.viewsAndTriggers(ctx, config.Without, s)
 	if err != nil {
 		return nil, err
@@ -55,6 +60,10 @@ func (db *DB) Schema(ctx context.Context, config source.SchemaConfig) (_ *source
 const numbersSQL = `
 SELECT 'PRAGMA user_version = ' || user_version FROM pragma_user_version WHERE user_version <> 0
 UNION ALL SELECT 'PRAGMA application_id = ' || application_id FROM pragma_application_id WHERE application_id <> 0`
+
+// encodingSQL names the encoding, which an expression sees that takes a text for a BLOB.
+const encodingSQL = `
+SELECT 'the encoding ' || encoding || ' (a file that is made has UTF-8)' FROM pragma_encoding WHERE encoding <> 'UTF-8'`
 
 // viewNamed returns the name of a view as the database writes it, or "".
 func (db *DB) viewNamed(ctx context.Context, name string) (string, error) {
