@@ -49,7 +49,7 @@ func (p *Plan) Entry(o *Outline, files []manifest.Part) (manifest.Table, error) 
 	t := manifest.NewTable(o.Table, o.Columns)
 	choice := p.choiceOf(o.Table)
 	if choice.NoRows {
-		t.Definition = o.Definition
+		t.Definition = p.Masks.Definition(o.Table, o.Definition)
 		return t, nil
 	}
 	t.Where, t.HeaderBytes, t.Definition, t.Parts = choice.Selection.Where, header, o.Definition, files

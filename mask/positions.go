@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"slices"
 
+	"culvert/internal/lazyregexp"
 	"culvert/source"
 )
+
+// increment matches the next number in the statement of a table, with what precedes it. Texts are behind it, and have no
+// line breaks.
+var increment = lazyregexp.New(`(?m)^(\)[^'\n]*) AUTO_INCREMENT=[0-9]+`)
 
 // Definition returns a definition of a table without the positions of the sequences of columns that have rules, which
 // are the last values of these columns. It may be the same, and nil.
@@ -23,6 +28,7 @@ func (p *Policy) Definition(table string, d *source.Definition) *source.Definiti
 		}
 		if s.Last, s.Next = nil, nil; d.Dialect.Family() == source.MySQL {
 			s.Options = "" // where one is that is too large for Last
+			without.Create = increment.ReplaceAllString(d.Create, "$1")
 		}
 	}
 	return &without

@@ -23,6 +23,9 @@ import (
 // plantedRows is the number of rows with seven planted values each.
 const plantedRows = 1430
 
+// plantedNumber is where the numbers of a column go on that has a rule.
+const plantedNumber = "918273645918273"
+
 // plantedMaskKey is fixed, so that no masked value is a planted one by chance.
 const plantedMaskKey = "CULVERT-MASK-KEY-1-202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f\n"
 
@@ -147,6 +150,7 @@ type plantedDatabase struct {
 	raises  [2]string                         // conditions that fail, and of which the database then shows a value
 	code    string                            // what their error has
 	check   string                            // what the error of a check has
+	visits  []string                          // statements that make a table whose next number is plantedNumber
 	several bool                              // workers can read it
 }
 
@@ -155,7 +159,7 @@ type plantedDatabase struct {
 func TestPlanted(t *testing.T) {
 	t.Parallel()
 	values, statements := plant()
-	secrets := planted.New(values)
+	secrets := planted.New(append(values, plantedNumber))
 	for name, open := range map[string]func(t *testing.T, statements []string) plantedDatabase{
 		"PostgreSQL": plantedPostgres, "MariaDB": plantedMariaDB, "SQLite": plantedSQLite,
 	} {
@@ -175,6 +179,7 @@ func TestPlanted(t *testing.T) {
 			}
 			r.exports(d)
 			r.copies(d)
+			r.positions(d)
 			r.failures(d)
 			key, err := os.Open(filepath.Join(r.dir, "home", ".config", "culvert", "identity.txt"))
 			if err != nil {
@@ -248,6 +253,19 @@ func (r *plantedRun) copies(d plantedDatabase) {
 	}
 }
 
+// positions exports tables whose numbers are masked, with and without their rows.
+func (r *plantedRun) positions(d plantedDatabase) {
+	r.t.Helper()
+	visits := d.fresh(d.visits...)
+	for i, options := range [][]string{
+		{"--all"}, {"--all", "--data-only"}, {"--all", "--exclude-rows", "visits"}, {"--all", "--schema-only"},
+		{"visits", "people", "--part-size", "64KiB"},
+	} {
+		r.run("", append(append([]string{"export", visits}, options...), "-o", fmt.Sprint("positions", i), "--mask",
+			"*.id=hash", "--mask-key", "mask.key")...)
+	}
+}
+
 // failures fails midway.
 func (r *plantedRun) failures(d plantedDatabase) {
 	r.t.Helper()
@@ -308,6 +326,10 @@ func plantedPostgres(t *testing.T, statements []string) plantedDatabase {
 		source: "postgres:" + was.ConnString(), fresh: fresh, several: true,
 		change: func(sql string) { was.Exec(t, sql) },
 		code:   "22P02|22007", check: "23514",
+		visits: []string{
+			"CREATE TABLE people (id int)", "CREATE TABLE visits (id bigserial PRIMARY KEY)",
+			"SELECT setval('visits_id_seq', " + plantedNumber + ", false)",
+		},
 		raises: [2]string{"id < 900 OR email::int > 0", "(doc->'to'->>'mail')::date > now()"},
 	}
 }
@@ -328,6 +350,10 @@ func plantedMariaDB(t *testing.T, statements []string) plantedDatabase {
 			return database.URL()
 		},
 		code: "1105", check: "4025",
+		visits: []string{
+			"CREATE TABLE people (id int)",
+			"CREATE TABLE visits (id bigint PRIMARY KEY AUTO_INCREMENT) AUTO_INCREMENT=" + plantedNumber,
+		},
 		raises: [2]string{
 			"id < 900 OR extractvalue(1, concat('~', email)) = 1", "updatexml(1, concat('~', name), 1) = 1",
 		},
@@ -361,6 +387,10 @@ func plantedSQLite(t *testing.T, statements []string) plantedDatabase {
 			return path
 		},
 		code: "SQL logic error", check: "CHECK",
+		visits: []string{
+			"CREATE TABLE people (id int)", "CREATE TABLE visits (id integer PRIMARY KEY AUTOINCREMENT)",
+			"INSERT INTO visits VALUES (" + plantedNumber + ")", "DELETE FROM visits",
+		},
 		raises: [2]string{"id < 900 OR json(email) = 1", "note LIKE name ESCAPE email"},
 	}
 }

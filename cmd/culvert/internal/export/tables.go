@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"culvert/cmd/culvert/internal/argument"
@@ -44,7 +45,7 @@ func (e *request) lookUp(
 	case !o.schemaOnly:
 		e.names, err = e.listTables(ctx, src)
 		omitted = append(omitted, e.late.omitted...)
-	case !e.plan.Schema.Tables:
+	case !e.plan.Schema.Tables, o.masks.Given():
 		e.defined, err = e.listTables(ctx, src)
 	}
 	if err == nil && e.plan.Schema == nil && e.plan.FinishSchema == nil && o.several(e.names) {
@@ -59,7 +60,7 @@ func (e *request) lookUp(
 		err = e.checkBloom(ctx, src, e.names)
 	}
 	if err == nil {
-		err = e.mask(ctx, a, src, e.names)
+		err = e.mask(ctx, a, src, slices.Concat(e.names, e.defined))
 	}
 	return omitted, e.db.Explain(err)
 }
