@@ -8,8 +8,8 @@ import (
 	"culvert/source"
 )
 
-// increment matches the next number in the statement of a table, with what precedes it. Texts are behind it, and have no
-// line breaks.
+// increment matches the next number in the statement of a table, with what precedes it. Texts are behind it, and have
+// no line breaks.
 var increment = lazyregexp.New(`(?m)^(\)[^'\n]*) AUTO_INCREMENT=[0-9]+`)
 
 // Definition returns a definition of a table without the positions of the sequences of columns that have rules, which

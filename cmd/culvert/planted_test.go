@@ -258,7 +258,10 @@ func (r *plantedRun) positions(d plantedDatabase) {
 	r.t.Helper()
 	visits := d.fresh(d.visits...)
 	for i, options := range [][]string{
-		{"--all"}, {"--all", "--data-only"}, {"--all", "--exclude-rows", "visits"}, {"--all", "--schema-only"},
+		{"--all"},
+		{"--all", "--data-only"},
+		{"--all", "--exclude-rows", "visits"},
+		{"--all", "--schema-only"},
 		{"visits", "people", "--part-size", "64KiB"},
 	} {
 		r.run("", append(append([]string{"export", visits}, options...), "-o", fmt.Sprint("positions", i), "--mask",
