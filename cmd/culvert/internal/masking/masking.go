@@ -181,7 +181,7 @@ func (f *Flags) Look(
 	if f.strict && err == nil && len(unknown) > 0 {
 		return nil, fmt.Errorf("masks: %s", strings.Join(unknown, "; "))
 	}
-	notices = append(append(notices, unknown...), policy.Positions(tables)...)
+	notices = slices.Concat(notices, unknown, policy.Positions(tables), policy.Telling(tables))
 	for _, notice := range notices {
 		a.Console.Warn(notice)
 	}
