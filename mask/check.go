@@ -60,8 +60,8 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 	rules, masked := p.Of(t.Name), p.Of(t.Name).masked()
 	for _, c := range t.Definition.Columns {
 		if about := mentioned(strings.Join(c.Others, "\n"), masked); about != "" {
-			notices = append(notices, fmt.Sprintf("table %q: a check of the column %q is about the column %q, which is "+
-				"masked: the values may not meet it", t.Name, c.Name, about))
+			notices = append(notices, fmt.Sprintf("table %q: a check of the column %q is about the column %q, which "+
+				"is masked: the values may not meet it", t.Name, c.Name, about))
 		}
 		switch rule := rules[c.Name]; {
 		case rule.name == "null" && (c.NotNull || c.RefusesNull || isRowNumber(t.Definition, c.Name)):
@@ -92,8 +92,8 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 		}
 	}
 	if about := mentioned(checksOfSQLite(t.Definition), masked); about != "" {
-		notices = append(notices, fmt.Sprintf("table %q: a check may be about the column %q, which is masked: the values "+
-			"may not meet it", t.Name, about))
+		notices = append(notices, fmt.Sprintf("table %q: a check may be about the column %q, which is masked: the "+
+			"values may not meet it", t.Name, about))
 	}
 	for _, key := range t.Definition.Constraints {
 		switch key.Kind {

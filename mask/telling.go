@@ -18,8 +18,8 @@ var (
 )
 
 // Telling names, for people, what the definitions of tables, which leave as they are, have of texts about columns that
-// have rules: such a text may be a value, as in CHECK (email <> 'anna@example.org'). Schemas have more of them, in views
-// and functions, of which nobody can say what they are about.
+// have rules: such a text may be a value, as in CHECK (email <> 'anna@example.org'). Schemas have more of them, in
+// views and functions, of which nobody can say what they are about.
 func (p *Policy) Telling(tables []Table) (notices []string) {
 	for _, t := range tables {
 		if about := telling(t.Definition, p.Of(t.Name)); len(about) > 0 {

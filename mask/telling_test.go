@@ -35,7 +35,8 @@ func TestTelling(t *testing.T) {
 	}).Telling(all)
 	want := []string{
 		`table "people": its definition leaves as it is, with texts about columns that are masked: the default of ` +
-			`"email", the comment on "email", a clause of "kind", the constraint "other", the index "some", its partitions`,
+			`"email", the comment on "email", a clause of "kind", the constraint "other", the index "some", ` +
+			`its partitions`,
 		`table "small": its definition leaves as it is, with texts about columns that are masked: a check`,
 	}
 	if !slices.Equal(notices, want) {
