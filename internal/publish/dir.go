@@ -13,10 +13,16 @@ import (
 type Dir struct{ dir }
 
 // OpenDir opens a directory of a root.
-func OpenDir(root *os.Root, name string) (*Dir, error) {
-	d, err := openDir(root, name)
+func OpenDir(root *os.Root, name string) (*Dir, error) { return ownDir(root.OpenRoot(name)) }
+
+// ownDir returns a root as a directory, which closes it.
+func ownDir(root *os.Root, err error) (*Dir, error) {
 	if err != nil {
 		return nil, err
+	}
+	d, err := newDir(root)
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
 	}
 	return &Dir{d}, nil
 }

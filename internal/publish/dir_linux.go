@@ -12,18 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-type dir struct{ file *os.File }
+type dir struct {
+	root *os.Root
+	file *os.File // the same directory
+}
 
-func openDir(root *os.Root, name string) (dir, error) {
-	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
-	return dir{file}, err
+func newDir(root *os.Root) (dir, error) {
+	file, err := root.Open(".")
+	return dir{root, file}, err
 }
 
 func (d dir) stat() (fs.FileInfo, error) { return d.file.Stat() }
 
 func (d dir) sync() error { return SyncOpen(d.file) }
 
-func (d dir) close() error { return d.file.Close() }
+func (d dir) close() error { return errors.Join(d.file.Close(), d.root.Close()) }
 
 func (d dir) readNames(n int) ([]string, error) { return d.file.Readdirnames(n) }
 
@@ -44,6 +47,19 @@ func (d dir) open(name string) (*DirFile, error) {
 
 func (d dir) createUnnamed(permissions fs.FileMode) (*DirFile, error) {
 	return d.openAt("new file", ".", unix.O_WRONLY|unix.O_TMPFILE, uint32(permissions.Perm()))
+}
+
+// create spares what package os asks about a file that may be a pipe.
+func (d dir) create(name string, permissions fs.FileMode) (*os.File, error) {
+	f, err := d.openAt(name, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, uint32(permissions.Perm()))
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(f.fd), name), nil
+}
+
+func (d dir) rename(from, to string) error {
+	return renameNewAt(d.file, from, d.file, to)
 }
 
 func (d dir) openAt(name, path string, flags int, permissions uint32) (*DirFile, error) {

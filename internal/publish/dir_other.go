@@ -12,10 +12,7 @@ import (
 
 type dir struct{ root *os.Root }
 
-func openDir(root *os.Root, name string) (dir, error) {
-	opened, err := root.OpenRoot(name)
-	return dir{opened}, err
-}
+func newDir(root *os.Root) (dir, error) { return dir{root}, nil }
 
 func (d dir) stat() (fs.FileInfo, error) { return d.root.Stat(".") }
 
@@ -52,6 +49,12 @@ func (d dir) open(name string) (*DirFile, error) {
 	}
 	return &DirFile{file}, nil
 }
+
+func (d dir) create(name string, permissions fs.FileMode) (*os.File, error) {
+	return d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
+}
+
+func (d dir) rename(string, string) error { return errors.ErrUnsupported }
 
 func (d dir) createUnnamed(fs.FileMode) (*DirFile, error) { return nil, errors.ErrUnsupported }
 

@@ -9,7 +9,11 @@ import (
 
 // Rename renames a file, or a directory, and fails with [fs.ErrExist] if the new name is taken.
 func Rename(root *os.Root, from, to string) error {
-	err := renameNew(root, from, to)
+	return orByLink(renameNew(root, from, to), root, from, to)
+}
+
+// orByLink returns the error of a rename, or takes another way if the system has none.
+func orByLink(err error, root *os.Root, from, to string) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		return renameByLink(root, from, to)
 	}

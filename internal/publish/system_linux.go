@@ -35,7 +35,6 @@ func retried(f descriptor, operation string, call func(fd int) error) error {
 	return nil
 }
 
-// renameNew fails with [errors.ErrUnsupported] on file systems that cannot, such as NFS.
 func renameNew(root *os.Root, from, to string) error {
 	source, err := root.Open(filepath.Dir(from))
 	if err != nil {
@@ -49,9 +48,13 @@ func renameNew(root *os.Root, from, to string) error {
 		}
 		defer func() { _ = target.Close() }() // like source
 	}
-	err = uninterrupted(func() error {
-		return unix.Renameat2(int(source.Fd()), filepath.Base(from), int(target.Fd()), filepath.Base(to),
-			unix.RENAME_NOREPLACE)
+	return renameNewAt(source, filepath.Base(from), target, filepath.Base(to))
+}
+
+// renameNewAt fails with [errors.ErrUnsupported] on file systems that cannot, such as NFS.
+func renameNewAt(source *os.File, from string, target *os.File, to string) error {
+	err := uninterrupted(func() error {
+		return unix.Renameat2(int(source.Fd()), from, int(target.Fd()), to, unix.RENAME_NOREPLACE)
 	})
 	if errors.Is(err, unix.EINVAL) {
 		err = errors.ErrUnsupported

@@ -19,9 +19,10 @@ const writebackSize = 8 << 20
 // then it has a temporary name in the same directory, such as orders.csv.k3v7q2ma.part, whose random part keeps two
 // programs that write the same file apart. Discard may be called while other methods run.
 type Writer struct {
-	dir            *os.Root
-	part, name     string // in dir
-	path           string // for errors
+	dir            *Dir
+	close          func() error // of dir
+	part, name     string       // in dir
+	path           string       // for errors
 	file           *os.File
 	written, begun int64
 	err            error // of a Write
@@ -32,25 +33,24 @@ type Writer struct {
 
 // Create starts a file. The umask is taken from the permissions. The caller must call Commit or Discard.
 func Create(path string, permissions fs.FileMode) (*Writer, error) {
-	dir, err := os.OpenRoot(filepath.Dir(path))
-	return create(dir, err, path, permissions)
-}
-
-// CreateIn is [Create] in a root, which may be closed before the writer.
-func CreateIn(root *os.Root, name string, permissions fs.FileMode) (*Writer, error) {
-	dir, err := root.OpenRoot(filepath.Dir(name))
-	return create(dir, err, name, permissions)
-}
-
-func create(dir *os.Root, err error, path string, permissions fs.FileMode) (*Writer, error) {
+	dir, err := ownDir(os.OpenRoot(filepath.Dir(path)))
 	if err != nil {
 		return nil, err
 	}
-	w := &Writer{path: path, name: filepath.Base(path), dir: dir}
-	w.part = partName(w.name)
-	w.file, err = dir.OpenFile(w.part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, permissions)
+	w, err := CreateIn(dir, path, permissions, dir.Close)
 	if err != nil {
-		return nil, errors.Join(w.explain(err), dir.Close())
+		return nil, errors.Join(err, dir.Close())
+	}
+	return w, nil
+}
+
+// CreateIn is [Create] in a directory that is open already, for the last element of a path. The writer calls end when
+// it no longer needs the directory.
+func CreateIn(dir *Dir, path string, permissions fs.FileMode, end func() error) (w *Writer, err error) {
+	w = &Writer{path: path, name: filepath.Base(path), dir: dir, close: end}
+	w.part = partName(w.name)
+	if w.file, err = dir.create(w.part, permissions); err != nil {
+		return nil, w.explain(err)
 	}
 	return w, nil
 }
@@ -106,7 +106,7 @@ func (w *Writer) Commit(replace bool) error {
 	if err := w.rename(replace); err != nil {
 		return err
 	}
-	return w.named(SyncDir(w.dir, "."))
+	return w.named(w.dir.Sync())
 }
 
 // sync makes what was written durable.
@@ -122,7 +122,7 @@ func (w *Writer) sync() error {
 
 // named ends a commit, with the error of the sync of the directory.
 func (w *Writer) named(err error) error {
-	if err := errors.Join(err, w.dir.Close()); err != nil {
+	if err := errors.Join(err, w.close()); err != nil {
 		return &fs.PathError{Op: "sync", Path: w.path, Err: fmt.Errorf("%w: %w", ErrNotDurable, err)}
 	}
 	return nil
@@ -139,12 +139,12 @@ func (w *Writer) rename(replace bool) error {
 	switch {
 	case err != nil:
 	case replace:
-		err = w.dir.Rename(w.part, w.name)
+		err = w.dir.root.Rename(w.part, w.name)
 	default:
-		err = Rename(w.dir, w.part, w.name)
+		err = orByLink(w.dir.rename(w.part, w.name), w.dir.root, w.part, w.name)
 	}
 	if err != nil {
-		return errors.Join(w.explain(err), w.dir.Remove(w.part), w.dir.Close())
+		return errors.Join(w.explain(err), w.dir.root.Remove(w.part), w.close())
 	}
 	return nil
 }
@@ -157,7 +157,7 @@ func (w *Writer) Discard() error {
 		return nil
 	}
 	w.ended = true
-	return errors.Join(w.file.Close(), w.dir.Remove(w.part), w.dir.Close())
+	return errors.Join(w.file.Close(), w.dir.root.Remove(w.part), w.close())
 }
 
 // explain returns an error that names the file as its caller does, not by its temporary name.

@@ -108,7 +108,11 @@ func TestWriterInRoot(t *testing.T) {
 	if err := errors.Join(root.Mkdir("before", 0o700), root.Symlink(t.TempDir(), "away")); err != nil {
 		t.Fatal(err)
 	}
-	w, err := CreateIn(root, "before/file", 0o600)
+	opened, err := OpenDir(root, "before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := CreateIn(opened, "before/file", 0o600, opened.Close)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +122,8 @@ func TestWriterInRoot(t *testing.T) {
 	if _, err := root.Lstat("after/file"); err != nil {
 		t.Error(err)
 	}
-	if _, err := CreateIn(root, "away/file", 0o600); err == nil {
-		t.Error("a file was created outside the root")
+	if _, err := OpenDir(root, "away"); err == nil {
+		t.Error("a directory outside the root was opened")
 	}
 }
 

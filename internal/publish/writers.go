@@ -72,7 +72,7 @@ func (p *Publisher) syncDirectories(of []*Writer, shares bool) []error {
 	errs := make([]error, len(of))
 	err := p.syncOf(len(of), shares && len(of) >= fewestShared, func() error {
 		for i, w := range of {
-			errs[i] = SyncDir(w.dir, ".")
+			errs[i] = w.dir.Sync()
 		}
 		return nil
 	})

@@ -37,7 +37,14 @@ type Dir struct {
 
 	mu        sync.Mutex
 	made      map[string]bool    // directories, by their names in the place
+	held      map[string]*held   // directories with files under construction, by their names in the place
 	publisher *publish.Publisher // nil before the first file is written
+}
+
+// held is a directory that stays open while files are written to it.
+type held struct {
+	*publish.Dir
+	files int
 }
 
 var (
@@ -51,7 +58,7 @@ func Open(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{ReadLinkFS: root.FS().(fs.ReadLinkFS), root: root, made: map[string]bool{}}, nil
+	return &Dir{ReadLinkFS: root.FS().(fs.ReadLinkFS), root: root, made: map[string]bool{}, held: map[string]*held{}}, nil
 }
 
 // Close closes the directory. Files that are open stay so. Files under construction must have been committed or
@@ -116,17 +123,6 @@ func (d *Dir) create(ctx context.Context, name string, replace bool) (place.File
 	if err != nil || name == "." {
 		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrInvalid}
 	}
-	mode := fs.FileMode(0o666)
-	switch info, err := d.root.Lstat(local); {
-	case err == nil && !info.Mode().IsRegular() && replace:
-		return nil, &fs.PathError{Op: "create", Path: name, Err: errNotRegular}
-	case err == nil && !replace:
-		return nil, &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
-	case err == nil:
-		mode = info.Mode().Perm()
-	case !errors.Is(err, fs.ErrNotExist):
-		return nil, err
-	}
 	f := &file{ctx: ctx, dir: d, name: name, replace: replace}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,18 +134,70 @@ func (d *Dir) create(ctx context.Context, name string, replace bool) (place.File
 			return nil, f.named("create", err)
 		}
 	}
-	if err := d.mkdir(path.Dir(name)); err != nil {
-		return nil, errors.Join(err, d.removeEmpty(path.Dir(name)))
+	directory := path.Dir(name)
+	if err := d.hold(directory); err != nil {
+		return nil, errors.Join(f.named("create", err), d.removeEmpty(directory))
 	}
-	if f.writer, err = publish.CreateIn(d.root, local, mode); err != nil {
-		return nil, errors.Join(f.named("create", err), d.removeEmpty(path.Dir(name)))
+	if err := f.begin(d.held[directory].Dir, local); err != nil {
+		return nil, errors.Join(f.named("create", err), d.release(directory), d.removeEmpty(directory))
 	}
 	f.remove = sync.OnceValue(f.discard)
 	f.unwatch = context.AfterFunc(ctx, func() { _ = f.remove() }) // Discard returns the error
 	return f, nil
 }
 
+// begin creates the file in its directory.
+func (f *file) begin(dir *publish.Dir, local string) (err error) {
+	mode := fs.FileMode(0o666)
+	switch info, err := dir.Lstat(filepath.Base(local)); {
+	case err == nil && !info.Mode().IsRegular() && f.replace:
+		return errNotRegular
+	case err == nil && !f.replace:
+		return fs.ErrExist
+	case err == nil:
+		mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	f.writer, err = publish.CreateIn(dir, local, mode, func() error {
+		f.dir.mu.Lock()
+		defer f.dir.mu.Unlock()
+		return f.dir.release(path.Dir(f.name))
+	})
+	return err
+}
+
 var errNotRegular = fmt.Errorf("%w and is not a regular file", fs.ErrExist)
+
+// hold opens a directory for one more file, and makes it if it is missing. The lock must be held.
+func (d *Dir) hold(name string) error {
+	if d.held[name] == nil {
+		if err := d.mkdir(name); err != nil {
+			return err
+		}
+		local, err := localize("create", name)
+		if err != nil {
+			return err
+		}
+		opened, err := publish.OpenDir(d.root, local)
+		if err != nil {
+			return err
+		}
+		d.held[name] = &held{Dir: opened}
+	}
+	d.held[name].files++
+	return nil
+}
+
+// release closes a directory if no other file is written to it. The lock must be held.
+func (d *Dir) release(name string) error {
+	h := d.held[name]
+	if h.files--; h.files > 0 {
+		return nil
+	}
+	delete(d.held, name)
+	return h.Close()
+}
 
 // mkdir makes the missing directories of a path. The lock must be held.
 func (d *Dir) mkdir(name string) error {
