@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"culvert/internal/sqlsource"
 	"culvert/mysql/internal/catalog"
@@ -43,7 +41,7 @@ type making struct {
 // atOnce bounds the names in a statement.
 const atOnce = 1000
 
-// fewestBeside is the least number of tables for which other connections are asked too.
+// fewestBeside is the least number of tables for which other connections are used too.
 const fewestBeside = 16
 
 // Prepare asks for all that [DB.Table] and [DB.Define] need of these tables, with a few statements for all tables and
@@ -53,8 +51,11 @@ func (db *DB) Prepare(ctx context.Context, names []string) error {
 	if err := db.begin(ctx); err != nil {
 		return err
 	}
-	beside, _ := db.group.take(math.MaxInt)
-	defer func() { db.group.put(beside...) }()
+	var beside []*session
+	if len(names) >= fewestBeside {
+		beside, _ = db.group.take(math.MaxInt)
+		defer func() { db.group.put(beside...) }()
+	}
 	for some := range slices.Chunk(names, atOnce) {
 		if err := db.session.learn(ctx, some, beside); err != nil {
 			return db.session.Explain(ctx, "looking up the tables", err)
@@ -84,7 +85,15 @@ func (s *session) learn(ctx context.Context, names []string, beside []*session) 
 			}
 		}
 	}
-	readable, err := s.lookAtAll(ctx, asked)
+	made := s.showBeside(ctx, beside)
+	readable, err := s.lookAtAll(ctx, asked, made.tables)
+	close(made.tables)
+	if err == nil {
+		err = wire.IgnoreRefusal(s.showAll(ctx, made))
+	}
+	for range made.tables { // after an error
+	}
+	made.asking.Wait()
 	if err != nil {
 		return err
 	}
@@ -100,8 +109,7 @@ func (s *session) learn(ctx context.Context, names []string, beside []*session) 
 			return err
 		}
 	}
-	s.learnBeside(ctx, found, beside)
-	if err := s.learnCreate(ctx, found); err != nil {
+	if err := s.learnCreate(ctx, found, made.create); err != nil {
 		return err
 	}
 	if s.facts == nil {
@@ -130,13 +138,15 @@ func (s *session) there(ctx context.Context, names []string) (map[string]catalog
 		found := s.listed[database]
 		if found == nil {
 			var err error
-			if found, err = s.askAbout(ctx, 2, "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES"+
+			if found, err = s.askAbout(ctx, 3, "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES"+
 				" WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names); err != nil {
 				return nil, err
 			}
 		}
 		for _, row := range found {
-			there[s.key(row[0], row[1])] = catalog.Table{Database: row[0], Name: row[1]}
+			there[s.key(row[0], row[1])] = catalog.Table{
+				Database: row[0], Name: row[1], Base: slices.Contains(catalog.BaseTypes, row[2]),
+			}
 		}
 	}
 	return there, nil
@@ -147,8 +157,11 @@ const joinedAtOnce = 20
 
 // lookAtAll returns the tables of which the user may read all columns. The server hides other columns, and an export
 // must not leave them out in silence. It selects no rows; after that, nobody can alter the tables. A join of several
-// costs less than a statement for each. If the server refuses the join, its tables are looked at alone.
-func (s *session) lookAtAll(ctx context.Context, tables []catalog.Table) (readable []catalog.Table, err error) {
+// costs less than a statement for each. If the server refuses the join, its tables are looked at alone. Base tables are
+// sent to those who ask for what makes them.
+func (s *session) lookAtAll(
+	ctx context.Context, tables []catalog.Table, seen chan<- catalog.Table,
+) (readable []catalog.Table, err error) {
 	for some := range slices.Chunk(tables, joinedAtOnce) {
 		from := make([]string, len(some))
 		for i, t := range some {
@@ -157,11 +170,16 @@ func (s *session) lookAtAll(ctx context.Context, tables []catalog.Table) (readab
 		_, err := s.Query(ctx, wire.AnyColumns, "SELECT * FROM "+strings.Join(from, ", ")+" LIMIT 0")
 		if err == nil {
 			readable = append(readable, some...)
+			for _, t := range some {
+				if t.Base {
+					seen <- t
+				}
+			}
 			continue
 		}
 		if err = wire.IgnoreRefusal(err); err == nil && len(some) > 1 {
 			for _, t := range some {
-				alone, err := s.lookAtAll(ctx, []catalog.Table{t})
+				alone, err := s.lookAtAll(ctx, []catalog.Table{t}, seen)
 				if err != nil {
 					return nil, err
 				}
@@ -207,9 +225,6 @@ func (s *session) learnAbout(
 	ctx context.Context, database string, names []string, found map[string]*facts, beside []*session,
 ) error {
 	all := append([]*session{s}, beside...)
-	if len(names) < fewestBeside {
-		all = all[:1]
-	}
 	questions := s.questions(ctx, database, names, found)
 	answers, errs := make([][][]string, len(questions)), make([]error, len(questions))
 	var asking sync.WaitGroup
@@ -311,38 +326,52 @@ func (s *session) learnColumns(rows [][]string, checks map[string]map[string]boo
 	}
 }
 
-// learnBeside adds statements that make tables, which several connections ask for at the same time, this one too. What
-// one of them does not get, such as since others wait to change the table, is left to learnCreate.
-func (s *session) learnBeside(ctx context.Context, found map[string]*facts, beside []*session) {
-	if len(found) < fewestBeside {
-		return
-	}
-	all := slices.Collect(maps.Values(found))
-	var next atomic.Int64
-	var asking sync.WaitGroup
-	for _, one := range append([]*session{s}, beside...) {
+// shown are statements that make tables, for which several connections ask at the same time.
+type shown struct {
+	tables chan catalog.Table
+	asking sync.WaitGroup
+
+	mu     sync.Mutex
+	create map[string]string // by the keys of tables
+}
+
+// showBeside has other connections ask for what makes the tables that this one has looked at, while it looks at others.
+// What one of them does not get, such as since others wait to change the table, is left to learnCreate.
+func (s *session) showBeside(ctx context.Context, beside []*session) *shown {
+	c := &shown{tables: make(chan catalog.Table, atOnce), create: map[string]string{}}
+	for _, one := range beside {
 		one.sqlMode = s.sqlMode
-		asking.Go(func() {
-			err := one.inPlainMode(ctx, func() (err error) {
-				for i := int(next.Add(1)) - 1; i < len(all) && err == nil; i = int(next.Add(1)) - 1 {
-					all[i].make.create, err = one.showCreate(ctx, all[i].Table)
-				}
-				return err
-			})
-			if one != s && wire.IgnoreRefusal(err) != nil {
+		c.asking.Go(func() {
+			if err := one.showAll(ctx, c); wire.IgnoreRefusal(err) != nil {
 				one.Close() // it may be in another mode
 			}
 		})
 	}
-	asking.Wait()
+	return c
 }
 
-// learnCreate adds the statements that make the tables and are not known. If the server refuses one, the table has no
-// making.
-func (s *session) learnCreate(ctx context.Context, found map[string]*facts) error {
+// showAll asks for what makes the tables, to the last or the first error.
+func (s *session) showAll(ctx context.Context, c *shown) error {
 	return s.inPlainMode(ctx, func() error {
-		for _, f := range found {
-			if f.make.create != "" {
+		for t := range c.tables {
+			create, err := s.showCreate(ctx, t)
+			if err != nil {
+				return err
+			}
+			c.mu.Lock()
+			c.create[s.key(t.Database, t.Name)] = create
+			c.mu.Unlock()
+		}
+		return nil
+	})
+}
+
+// learnCreate adds the statements that make the tables, and asks for those that are not known. If the server refuses
+// one, the table has no making.
+func (s *session) learnCreate(ctx context.Context, found map[string]*facts, known map[string]string) error {
+	return s.inPlainMode(ctx, func() error {
+		for key, f := range found {
+			if f.make.create = known[key]; f.make.create != "" {
 				continue
 			}
 			var err error
