@@ -169,6 +169,7 @@ func isPlain(where string) bool {
 
 // help returns up to n other sessions that can read the table, and why there are fewer.
 func (db *DB) help(ctx context.Context, t table, n int) (helpers []*session, fewer *source.IndivisibleError) {
+	db.group.started.Wait()
 	taken, fewer := db.group.take(n)
 	errs := make([]error, len(taken))
 	var looking sync.WaitGroup

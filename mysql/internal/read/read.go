@@ -16,6 +16,7 @@ type DB struct {
 	open    opened   // the rows that were returned last, or nil
 	group   *group   // of those that were opened together
 	first   *session // of the group, if this one was opened beside it; otherwise nil
+	ends    []func() // end what StartSchema has begun
 }
 
 // opened are rows that were returned.
@@ -92,6 +93,10 @@ func (db *DB) Close() error {
 		db.group.put(db.session)
 		return nil
 	}
+	for _, end := range db.ends {
+		end()
+	}
+	db.group.started.Wait()
 	db.session.Close()
 	db.group.close()
 	return nil

@@ -13,8 +13,6 @@ import (
 	"culvert/source"
 )
 
-var _ source.Schemer = (*DB)(nil)
-
 // Schema returns what the opened database has beside its tables: sequences with their positions, defaults that draw
 // from them, functions, procedures, packages, views, triggers and events. Definitions are not part of the snapshot.
 //

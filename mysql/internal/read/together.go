@@ -64,6 +64,7 @@ type group struct {
 	moment   source.Moment
 	position string // of the log, under the lock
 	fewer    *source.IndivisibleError
+	started  sync.WaitGroup // schemas that are read over some of them
 
 	mu     sync.Mutex
 	idle   []*session
@@ -233,6 +234,7 @@ func (g *group) close() {
 // Others may wait to change a table that this one has looked at, and who reads it then waits for them in turn. So the
 // others wait for locks no longer than a few seconds. The error of their rows is [source.ErrLocked] then.
 func (db *DB) Beside(n int) ([]source.Source, *source.IndivisibleError) {
+	db.group.started.Wait()
 	taken, fewer := db.group.take(n)
 	var all []source.Source
 	for _, s := range taken {
