@@ -58,7 +58,9 @@ func Open(name string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Dir{ReadLinkFS: root.FS().(fs.ReadLinkFS), root: root, made: map[string]bool{}, held: map[string]*held{}}, nil
+	return &Dir{
+		ReadLinkFS: root.FS().(fs.ReadLinkFS), root: root, made: map[string]bool{}, held: map[string]*held{},
+	}, nil
 }
 
 // Close closes the directory. Files that are open stay so. Files under construction must have been committed or

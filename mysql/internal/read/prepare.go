@@ -138,8 +138,8 @@ func (s *session) there(ctx context.Context, names []string) (map[string]catalog
 		found := s.listed[database]
 		if found == nil {
 			var err error
-			if found, err = s.askAbout(ctx, 3, "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES"+
-				" WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names); err != nil {
+			if found, err = s.askAbout(ctx, 3, "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_TYPE"+
+				" FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME", database, names); err != nil {
 				return nil, err
 			}
 		}
