@@ -86,8 +86,8 @@ func wanted(fields []Field) int {
 	return n
 }
 
-// appendAs appends text as a value of a kind, or as Text if it does not look like one.
-func appendAs(b *source.Batch, kind source.Kind, text []byte) {
+// AppendAs appends text as a value of a kind, or as Text if it does not look like one.
+func AppendAs(b *source.Batch, kind source.Kind, text []byte) {
 	switch kind {
 	case source.Number:
 		if !IsNumber(text) {
@@ -114,7 +114,7 @@ func appendAs(b *source.Batch, kind source.Kind, text []byte) {
 func KindOf(column source.Kind, text []byte) source.Kind {
 	var b source.Batch
 	b.Reset(1)
-	appendAs(&b, column, text)
+	AppendAs(&b, column, text)
 	b.EndRow()
 	kind, _ := b.AnyValue(0, 0)
 	return kind

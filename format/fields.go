@@ -123,7 +123,7 @@ func (d *csvDecoder) value(b *source.Batch, f *Field, text []byte, i int) (end i
 	case i == end:
 		b.AppendNull()
 	default:
-		appendAs(b, f.Kind, text[i:end])
+		AppendAs(b, f.Kind, text[i:end])
 	}
 	return end, nil
 }
@@ -133,7 +133,7 @@ func (d *csvDecoder) quoted(b *source.Batch, f *Field, text []byte, i int) (end 
 	if text[i] == '"' && f.Kind != source.Bytes && !f.Skip {
 		value, end := unquoteCSV(b.AvailableBuffer(0), text, i+1)
 		if end == len(text) || end > 0 && d.isEnd(text[end]) {
-			appendAs(b, f.Kind, value)
+			AppendAs(b, f.Kind, value)
 			return end, nil
 		}
 	}
@@ -143,13 +143,13 @@ func (d *csvDecoder) quoted(b *source.Batch, f *Field, text []byte, i int) (end 
 		return 0, &RowError{Column: f.Name, Reason: "a quote is not closed"}
 	case f.Skip:
 	case v.whole && v.quotes == 2:
-		appendAs(b, f.Kind, text[v.start+1:v.end-1])
+		AppendAs(b, f.Kind, text[v.start+1:v.end-1])
 	default:
 		value := v.appendTo(b.AvailableBuffer(v.end-v.start), text)
 		if f.Kind == source.Bytes {
 			value = bytes.Clone(value) // the digits must not be where the data is made
 		}
-		appendAs(b, f.Kind, value)
+		AppendAs(b, f.Kind, value)
 	}
 	return v.end, nil
 }

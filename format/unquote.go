@@ -31,7 +31,7 @@ func appendJSON(b *source.Batch, kind source.Kind, form jsonForm, raw []byte) (o
 	}
 	switch form {
 	case jsonPlain:
-		appendAs(b, kind, raw[1:len(raw)-1])
+		AppendAs(b, kind, raw[1:len(raw)-1])
 	case jsonEscaped:
 		return appendUnquoted(b, kind, raw)
 	case jsonBool:
@@ -44,7 +44,7 @@ func appendJSON(b *source.Batch, kind source.Kind, form jsonForm, raw []byte) (o
 		if kind != source.Text && (kind != source.Bool || boolOf(raw) == "") {
 			kind = source.Number
 		}
-		appendAs(b, kind, raw)
+		AppendAs(b, kind, raw)
 	}
 	return true
 }
@@ -61,7 +61,7 @@ func appendUnquoted(b *source.Batch, kind source.Kind, raw []byte) (ok bool) {
 	if kind == source.Bytes {
 		text = bytes.Clone(text) // the digits must not be where the data is made
 	}
-	appendAs(b, kind, text)
+	AppendAs(b, kind, text)
 	return true
 }
 

@@ -167,6 +167,7 @@ type preparer struct {
 	table       sink.TextTable   // or nil
 	binary      sink.BinaryTable // the table, if its loaders take the binary form; or nil
 	fitter      sink.Fitter      // the table, or nil
+	direct      sink.CSVRows     // makes what loaders send of the text, or nil
 
 	decoders chan format.Decoder
 }
@@ -188,6 +189,13 @@ func (p *preparer) read(b *block) {
 	if p.sent {
 		b.pass()
 		return
+	}
+	if p.direct != nil && !b.large {
+		if b.output, b.rows, b.lines, b.summed = p.direct(b.output, b.text, &b.sum); b.summed {
+			b.out = b.output
+			return
+		}
+		p.values.begin(b)
 	}
 	if p.csv {
 		b.rows, b.lines = addLines(&b.sum, b.text)
@@ -283,6 +291,19 @@ func (p *preparer) decode(b *block) (err error) {
 	}
 	b.rows = rows
 	b.finish()
+	return nil
+}
+
+// loadInto passes the rows to a loader that does not read text.
+func (b *block) loadInto(loader sink.Loader) error {
+	if len(b.out) > 0 {
+		return loader.(sink.CSVLoader).LoadCSV(b.out, b.rows)
+	}
+	for _, batch := range b.batches {
+		if err := loader.Load(batch); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -265,10 +265,8 @@ func (w *worker) load(pl *pipeline) (err error) {
 		for err = w.take(); err == nil; err = w.take() {
 			b := w.item.Value
 			w.mark(b, stretch{}, stretch{rows: b.rows, lines: b.lines})
-			for _, batch := range w.item.Value.batches {
-				if err = w.loader.Load(batch); err != nil {
-					return err
-				}
+			if err = b.loadInto(w.loader); err != nil {
+				return err
 			}
 		}
 	}

@@ -206,12 +206,7 @@ func (s *sifting) pass(b *block) error {
 	if text, is := s.loader.(sink.TextLoader); is && (s.pl.prepare.asIs || s.pl.prepare.encoder != nil) {
 		return text.LoadText(bytes.NewReader(b.out))
 	}
-	for _, batch := range b.batches {
-		if err := s.to.Load(batch); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.loadInto(s.to)
 }
 
 // rowOf returns the row of a block that an error is about, from 1, or a number that is none.

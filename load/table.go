@@ -282,10 +282,7 @@ func (t *filling) prepare() error {
 	}
 	text, is := t.table.(sink.TextTable)
 	if !is {
-		if t.plan.ReadBack {
-			return t.sumBatches()
-		}
-		return nil
+		return t.prepareBatches()
 	}
 	t.prep.table, t.prep.fitter = text, text
 	if binary, is := t.table.(sink.BinaryTable); is && t.job.sends && binary.TakesBinary(c.types) {
@@ -306,17 +303,6 @@ func (t *filling) prepare() error {
 		t.prep.lines, _ = t.prep.encoder.(format.LineEncoder)
 		t.prep.loaded = t.plan.ReadBack
 	}
-	return nil
-}
-
-// sumBatches has rows that do not become CSV summed up as if they did, for what is read back.
-func (t *filling) sumBatches() error {
-	encoder, err := format.CSV{}.Encoder(t.job.columns.types)
-	if err != nil {
-		return err
-	}
-	t.prep.lines, t.prep.loaded = encoder.(format.LineEncoder)
-	t.prep.fitter, _ = t.table.(sink.Fitter)
 	return nil
 }
 

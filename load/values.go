@@ -150,6 +150,24 @@ func (t *filling) sumValues() error {
 	return t.setLines()
 }
 
+// prepareBatches prepares rows that loaders take as batches, or as what can be made of CSV at once. If they are read
+// back, they are summed up as if they became CSV.
+func (t *filling) prepareBatches() error {
+	if !t.plan.ReadBack {
+		if table, is := t.table.(sink.CSVTable); is && t.job.csv && t.job.converts == nil {
+			t.prep.direct = table.FromCSV(t.job.columns.fields)
+		}
+		return nil
+	}
+	encoder, err := format.CSV{}.Encoder(t.job.columns.types)
+	if err != nil {
+		return err
+	}
+	t.prep.lines, t.prep.loaded = encoder.(format.LineEncoder)
+	t.prep.fitter, _ = t.table.(sink.Fitter)
+	return nil
+}
+
 // setLines has the lines of values that are summed up made as CSV.
 func (t *filling) setLines() error {
 	encoder, err := format.CSV{}.Encoder(t.job.columns.types)

@@ -263,6 +263,29 @@ type TextLoader interface {
 	LoadText(r io.Reader) error
 }
 
+// CSVTable is implemented by tables whose loaders are all [CSVLoader]: what these send can be made of lines of CSV at
+// once, which takes less time than to make batches of them.
+type CSVTable interface {
+	Table
+
+	// FromCSV returns the function for text with these fields, or nil if batches must be made.
+	FromCSV(fields []format.Field) CSVRows
+}
+
+// CSVRows appends what loaders send for a text of whole rows, and shows each row to lines. It returns the number of the
+// rows, and that of the lines in which they are. It returns false, and what it was given, if the rows must be decoded
+// and passed to [Loader.Load], which says what is wrong, if anything is; lines may have seen some then. It is safe for
+// concurrent use.
+type CSVRows func(dst, text []byte, lines format.Lines) (made []byte, rows, feeds int64, ok bool)
+
+// CSVLoader is implemented by loaders of a [CSVTable].
+type CSVLoader interface {
+	Loader
+
+	// LoadCSV adds rows that [CSVRows] has made, and does not retain them.
+	LoadCSV(made []byte, rows int64) error
+}
+
 // BinaryTable is implemented by a [TextTable] whose loaders are all [BinaryLoader]: the database also reads rows in a
 // binary form, which takes it less time. What that form cannot have, the text has.
 type BinaryTable interface {

@@ -202,19 +202,22 @@ func testValues(t *testing.T, f *Fixture) {
 			}
 		}
 		columns = append(columns, "after", f.Text)
-		from, to := fmt.Sprint("values_from_", known), fmt.Sprint("values_to_", known)
+		from := fmt.Sprint("values_from_", known)
 		f.create(t, from, columns...)
-		f.create(t, to, columns...)
 		f.Exec(t, fmt.Sprintf("INSERT INTO %s VALUES (%s, 'z'), (%s, '')", f.Quote(from), first, second))
-		f.copy(t, f.open(t), from, to, known)
-		if got, want := f.export(t, to), f.export(t, from); got != want {
-			t.Errorf("the table has %q, want %q", got, want)
+		for _, csv := range []bool{false, true} {
+			to := fmt.Sprintf("values_to_%t_%t", known, csv)
+			f.create(t, to, columns...)
+			f.copy(t, f.open(t), from, to, known, csv)
+			if got, want := f.export(t, to), f.export(t, from); got != want {
+				t.Errorf("the table has %q, want %q", got, want)
+			}
 		}
 	}
 }
 
-// copy fills a table with the rows of another. The sink may know of what types they are.
-func (f *Fixture) copy(t *testing.T, db sink.Sink, from, to string, known bool) {
+// copy fills a table with the rows of another. The sink may know of what types they are, and get them as CSV.
+func (f *Fixture) copy(t *testing.T, db sink.Sink, from, to string, known, csv bool) {
 	t.Helper()
 	src := f.Source(t)
 	defer closeSource(t, src)
@@ -247,6 +250,9 @@ func (f *Fixture) copy(t *testing.T, db sink.Sink, from, to string, known bool) 
 	}
 	filled := table(t, db, to, filling)
 	loader := filled.Loaders()[0]
+	if csv {
+		loader = asCSV(t, filled, loader, rows.Columns())
+	}
 	for _, b := range batches {
 		if err := loader.Load(b); err != nil {
 			t.Fatal(err)

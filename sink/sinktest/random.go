@@ -68,7 +68,7 @@ func testRandomTables(t *testing.T, f *Fixture) {
 			}
 			f.Exec(t, "INSERT INTO "+f.Quote("random_from")+" VALUES "+strings.Join(rows, ", "))
 		}
-		f.copy(t, f.open(t), "random_from", "random_to", true)
+		f.copy(t, f.open(t), "random_from", "random_to", true, random.IntN(2) > 0)
 		if got, want := f.export(t, "random_to"), f.export(t, "random_from"); got != want {
 			t.Errorf("a table of %q differs after a copy", chosen)
 		}
@@ -90,6 +90,9 @@ func testRandomTexts(t *testing.T, f *Fixture) {
 		}
 		var loaders []*summed
 		for _, loader := range filled.Loaders() {
+			if random.IntN(2) > 0 {
+				loader = asCSV(t, filled, loader, filled.Columns())
+			}
 			loaders = append(loaders, &summed{Loader: loader})
 		}
 		var want []byte

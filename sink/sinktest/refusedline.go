@@ -22,7 +22,10 @@ func testRefusedLine(t *testing.T, f *Fixture) {
 		for _, second := range []string{"x", "y\nz", "\r\r", "\r\n"} {
 			rows := batch([]string{"1", first}, []string{"2", second}, []string{"3", "z"}, []string{"2", "again\n"})
 			filled := table(t, db, "line_t", sink.Filling{})
-			refusedLine(t, filled, rows)
+			refusedLine(t, filled.Loaders()[0], rows)
+			discard(t, filled)
+			filled = table(t, db, "line_t", sink.Filling{})
+			refusedLine(t, asCSV(t, filled, filled.Loaders()[0], filled.Columns()), rows)
 			discard(t, filled)
 			if _, is := filled.(sink.TextTable); !is {
 				continue
@@ -36,9 +39,8 @@ func testRefusedLine(t *testing.T, f *Fixture) {
 	}
 }
 
-func refusedLine(t *testing.T, filled sink.Table, rows *source.Batch) {
+func refusedLine(t *testing.T, loader sink.Loader, rows *source.Batch) {
 	t.Helper()
-	loader := filled.Loaders()[0]
 	err := loader.Load(rows)
 	if err == nil {
 		_, err = loader.Flush()

@@ -66,7 +66,8 @@ func (p *piece) empty(start int) {
 	}
 }
 
-func newLoader(t *table) *loader {
+// narrowed returns the columns with grammars for the rows that come.
+func (t *table) narrowed() []column {
 	columns := slices.Clone(t.columns)
 	for i := range columns {
 		c := &columns[i]
@@ -76,7 +77,11 @@ func newLoader(t *table) *loader {
 			c.grammar = onlyBinary(c.grammar)
 		}
 	}
-	l := &loader{t: t, w: writer{columns: columns, lists: !t.db.infile}, into: t.target.SQL()}
+	return columns
+}
+
+func newLoader(t *table) *loader {
+	l := &loader{t: t, w: writer{columns: t.narrowed(), lists: !t.db.infile}, into: t.target.SQL()}
 	l.size = max(leastSize, pieceSize/max(1, t.wanted))
 	if t.arrives() {
 		l.into = t.arrivals()
