@@ -115,6 +115,10 @@ func noExport(err error) error {
 	return command.Rephrase(errors.Join(errNoExport, err), command.Plain(err))
 }
 
+// skew is by how much clocks may differ. An export that a wrong clock has dated later would be the newest for years,
+// and so in place of all that follow it.
+const skew = 24 * time.Hour
+
 // look finds out whether a directory is an export, and whether all of it is there.
 func (e *pruned) look(
 	ctx context.Context, all place.Place, config export.ReadConfig, author *argument.AuthorFlags,
@@ -143,6 +147,9 @@ func (e *pruned) look(
 	if err := author.Check(e.Name, d.Manifest); err != nil {
 		return noExport(err)
 	}
+	if d.Manifest.Begun.After(time.Now().Add(skew)) {
+		return noExport(errors.New("it has begun in the future, by the clock of this machine"))
+	}
 	files := filesOf(d.Manifest)
 	e.manifest, e.marked = d.Manifest, marked == textOf(d.Manifest)
 	e.Database, e.Begun = d.Manifest.Database, d.Manifest.Begun
@@ -156,10 +163,11 @@ func (e *pruned) look(
 
 // choose finds out which of the exports are kept.
 func (r *Report) choose(keep *policy) {
-	groups := map[string][]*pruned{}
+	groups := map[[2]string][]*pruned{}
 	for i := range r.Exports {
 		if e := &r.Exports[i]; e.Result == due && !e.marked {
-			groups[e.Database] = append(groups[e.Database], e)
+			of := [2]string{e.Database, string(e.manifest.Author())} // machines have databases of the same name
+			groups[of] = append(groups[of], e)
 		}
 	}
 	for _, group := range groups {
@@ -186,9 +194,11 @@ func (r *Report) choose(keep *policy) {
 	}
 }
 
-// isGood reports whether the export has all its tables.
+// isGood reports whether the export has all its tables, and rows.
 func (e *pruned) isGood() bool {
-	return !slices.ContainsFunc(e.manifest.Tables, func(t manifest.Table) bool { return t.Error != "" })
+	tables := e.manifest.Tables
+	return !slices.ContainsFunc(tables, func(t manifest.Table) bool { return t.Error != "" }) &&
+		slices.ContainsFunc(tables, func(t manifest.Table) bool { return !t.IsDefined() })
 }
 
 // remove removes the exports that are due, the oldest first.

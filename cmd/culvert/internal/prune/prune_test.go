@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,6 +20,7 @@ import (
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/place/dir"
+	"culvert/source"
 )
 
 // writeExport writes an export of two tables, one of them in parts, and perhaps one that has failed.
@@ -211,5 +213,38 @@ func TestMarkOfAnother(t *testing.T) {
 	}
 	if r := run(t, p, policy{last: 1}); r.Exports[0].Result != kept {
 		t.Errorf("%+v", r.Exports[0])
+	}
+}
+
+// TestNotTheNewest has exports that are not to take the place of others: by a wrong clock, without rows, and by others.
+func TestNotTheNewest(t *testing.T) {
+	root := t.TempDir()
+	begun := time.Now().UTC().Truncate(time.Second)
+	for name, at := range map[string]time.Time{
+		"old": begun.Add(-time.Hour), "now": begun, "soon": begun.Add(time.Hour), "late": begun.AddDate(1, 0, 0),
+	} {
+		writeExport(t, filepath.Join(root, name), "shop", at, false)
+	}
+	empty := manifest.Manifest{
+		Version: 3, Tool: "a test", Begun: begun.Add(2 * time.Hour), Ended: begun.Add(2 * time.Hour), Database: "shop",
+		Format: "csv", Compression: "none", Tables: []manifest.Table{{
+			Name: "a", Columns: []manifest.Column{{Name: "i"}}, Definition: &source.Definition{Dialect: source.SQLite, Name: "a"},
+		}},
+	}
+	var b bytes.Buffer
+	_, err := empty.WriteTo(&b)
+	name := filepath.Join(root, "empty", manifest.Name)
+	err = errors.Join(err, os.Mkdir(filepath.Dir(name), 0o700), os.WriteFile(name, b.Bytes(), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, open(t, root), policy{last: 1})
+	got := map[string]string{}
+	for _, e := range r.Exports {
+		got[e.Name] = e.Result
+	}
+	want := map[string]string{"old": removed, "now": removed, "soon": kept, "late": left, "empty": kept}
+	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v: %s", got, want, r.Text())
 	}
 }
