@@ -228,7 +228,8 @@ func TestNotTheNewest(t *testing.T) {
 	empty := manifest.Manifest{
 		Version: 3, Tool: "a test", Begun: begun.Add(2 * time.Hour), Ended: begun.Add(2 * time.Hour), Database: "shop",
 		Format: "csv", Compression: "none", Tables: []manifest.Table{{
-			Name: "a", Columns: []manifest.Column{{Name: "i"}}, Definition: &source.Definition{Dialect: source.SQLite, Name: "a"},
+			Name: "a", Columns: []manifest.Column{{Name: "i"}},
+			Definition: &source.Definition{Dialect: source.SQLite, Name: "a"},
 		}},
 	}
 	var b bytes.Buffer
