@@ -120,3 +120,22 @@ func TestComputedFromDropped(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+// TestPositions names the columns whose numbers begin again: those with a sequence of their own, and those that draw
+// from another one.
+func TestPositions(t *testing.T) {
+	people := table(t, "people", nil, [3]string{"id", "bigint", "int64"}, [3]string{"n", "bigint", "int64"},
+		[3]string{"unused", "bigint", "int64"}, [3]string{"name", "text", "string"})
+	last := int64(7)
+	d := people.Definition
+	d.Sequences = []source.Sequence{{Column: "id", Last: &last}, {Column: "unused"}}
+	d.Columns[0].Default, d.Columns[1].Default = "nextval('people_id_seq'::regclass)", "NEXTVAL('numbers'::regclass)"
+	d.Columns[2].Default, d.Columns[3].Default = "nextval('people_unused_seq'::regclass)", "'x'"
+	p := policy(t, map[string]string{
+		"people.id": "hash", "people.n": "drop", "people.unused": "hash", "people.name": "hash",
+	})
+	names := p.Positions([]mask.Table{people})
+	if len(names) != 2 || !strings.Contains(names[0], `"id"`) || !strings.Contains(names[1], `"n"`) {
+		t.Errorf("named are %q", names)
+	}
+}

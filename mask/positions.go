@@ -3,6 +3,7 @@ package mask
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"culvert/internal/lazyregexp"
 	"culvert/source"
@@ -34,19 +35,26 @@ func (p *Policy) Definition(table string, d *source.Definition) *source.Definiti
 	return &without
 }
 
-// Positions names, for people, the sequences of tables whose positions [Policy.Definition] leaves out.
+// Positions names, for people, the columns whose sequences [Policy.Definition] and [Policy.Schema] leave without their
+// positions.
 func (p *Policy) Positions(tables []Table) (names []string) {
 	for _, t := range tables {
 		if t.Definition == nil {
 			continue
 		}
+		told := map[string]bool{}
 		for _, s := range t.Definition.Sequences {
-			told := s.Last != nil || s.Next != nil || t.Definition.Dialect.Family() == source.MySQL && s.Options != ""
-			if !told || p.Of(t.Name)[s.Column].IsZero() {
+			told[s.Column] = s.Last != nil || s.Next != nil || t.Definition.Dialect.Family() == source.MySQL &&
+				s.Options != ""
+		}
+		for _, c := range t.Definition.Columns {
+			own, isOwn := told[c.Name]
+			draws := own || !isOwn && strings.Contains(strings.ToLower(c.Default), "nextval(")
+			if !draws || p.Of(t.Name)[c.Name].IsZero() {
 				continue
 			}
 			names = append(names, fmt.Sprintf("table %q: the column %q is masked, so the position of its numbers is "+
-				"left out: they begin again at the start", t.Name, s.Column))
+				"left out: they begin again at the start", t.Name, c.Name))
 		}
 	}
 	return names

@@ -11,6 +11,9 @@ import (
 )
 
 var (
+	// fromSequence matches what draws a number from a sequence of PostgreSQL, whose name is in a text.
+	fromSequence = lazyregexp.New(`nextval\('(?:[^']|'')*'`)
+
 	// someText matches a text that is not empty, in SQL of any system.
 	someText = lazyregexp.New(`(?:^|[^'])'(?:[^']|'')`)
 
@@ -43,7 +46,7 @@ func telling(d *source.Definition, rules Rules) (about []string) {
 		if rules[c.Name].IsZero() {
 			continue
 		}
-		if someText.MatchString(c.Default) {
+		if someText.MatchString(fromSequence.ReplaceAllString(c.Default, "")) {
 			about = append(about, fmt.Sprintf("the default of %q", c.Name))
 		}
 		if c.Comment != "" {

@@ -26,12 +26,13 @@ func TestTelling(t *testing.T) {
 	d.Lacks = []string{"PARTITION BY LIST (email)"}
 	empty := table(t, "empty", nil, [3]string{"email", "text", "string"})
 	empty.Definition.Columns[0].Default = "''::text"
+	people.Definition.Columns[0].Default = "nextval('people_id_seq'::regclass)"
 	small := table(t, "small", nil, [3]string{"Email", "text", "string"})
 	small.Definition.Dialect = source.SQLite
 	small.Definition.Create = "CREATE TABLE small (kind DEFAULT 'x', Email TEXT CHECK (email <> 'a@b'))"
 	all := []mask.Table{people, empty, small}
 	notices := policy(t, map[string]string{
-		"people.email": "email", "empty.email": "email", "small.Email": "drop",
+		"people.email": "email", "people.id": "hash", "empty.email": "email", "small.Email": "drop",
 	}).Telling(all)
 	want := []string{
 		`table "people": its definition leaves as it is, with texts about columns that are masked: the default of ` +
