@@ -44,12 +44,13 @@ func TestBrokenRows(t *testing.T) {
 	}
 }
 
-// TestBrokenPackets cuts each packet of the server in turn. Nothing may panic, nor give other rows.
+// TestBrokenPackets cuts each packet of the server in turn, also of a table that was prepared, which is read as text.
+// Nothing may panic, nor give other rows.
 func TestBrokenPackets(t *testing.T) {
 	database := testkit.MariaDB(t).NewDatabase(t)
 	database.Exec(t, "CREATE TABLE t (i int, s text, at datetime(6), d double); INSERT INTO t VALUES"+
 		" (7, 'x', '2026-01-02 03:04:05.000001', 0.5)")
-	for _, keep := range []float64{0.01, 0.3, 0.9} {
+	for i, keep := range []float64{0.01, 0.3, 0.9, 0.01, 0.3, 0.9} {
 		complete := false
 		for number := 1; !complete; number++ {
 			if number == 1000 {
@@ -72,13 +73,7 @@ func TestBrokenPackets(t *testing.T) {
 				}
 				continue
 			}
-			rows, err := db.Table(context.Background(), "t")
-			if err == nil {
-				var n int
-				n, err = drain(rows)
-				complete = err == io.EOF && n == 1
-				err = errors.Join(err, rows.Close())
-			}
+			complete, err = breaks(db, i > 2)
 			if err == nil {
 				t.Errorf("packet %d cut to %v: no error", number, keep)
 			}
@@ -86,6 +81,47 @@ func TestBrokenPackets(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// breaks reads the table t, and reports whether it has its row.
+func breaks(db *read.DB, prepared bool) (complete bool, err error) {
+	if prepared {
+		if err := db.Prepare(context.Background(), []string{"t"}); err != nil {
+			return false, err
+		}
+	}
+	rows, err := db.Table(context.Background(), "t")
+	if err != nil {
+		return false, err
+	}
+	n, err := drain(rows)
+	return err == io.EOF && n == 1, errors.Join(err, rows.Close())
+}
+
+// TestOtherCount has the server count another number of rows than it has sent, of a table that is read as text.
+func TestOtherCount(t *testing.T) {
+	database := testkit.MariaDB(t).NewDatabase(t)
+	database.Exec(t, "CREATE TABLE t (i int, s text); INSERT INTO t VALUES (7, 'x')")
+	socket := proxy(t, []string{database.Server.SocketPath()}, func(client io.Writer, server io.Reader) {
+		passPackets(client, server, func(packet []byte) (_ []byte, last bool) {
+			if bytes.Equal(packet, []byte("\x011\x010")) { // one row, and no warnings
+				packet = []byte("\x012\x010")
+			}
+			return packet, false
+		})
+	})
+	db := openAgain(t, socketURL(database.Name, socket))
+	if err := db.Prepare(t.Context(), []string{"t"}); err != nil {
+		t.Fatal(err)
+	}
+	rows := table(t, db, "t")
+	_, err := drain(rows)
+	if count, is := errors.AsType[*source.CountError](err); !is || count.Received != 1 || count.Confirmed != 2 {
+		t.Errorf("a row that is lost gives %v", err)
+	}
+	if err := rows.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

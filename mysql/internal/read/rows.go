@@ -86,7 +86,11 @@ func (r *rows) execute() (err error) {
 		r.running, r.cancel = grace.Context(r.ctx, patience)
 	}
 	if r.asText {
-		r.result, err = r.session.Text(r.running, r.sql)
+		sql := r.sql
+		if r.session.IsMariaDB {
+			sql += "; " + countSQL
+		}
+		r.result, err = r.session.Text(r.running, sql)
 	} else {
 		err = wire.Guarded(func() error {
 			r.result, err = r.statement.(driver.StmtQueryContext).QueryContext(r.running, nil)
@@ -250,7 +254,13 @@ func (r *rows) after(err error) string {
 
 // confirm returns io.EOF if the server has no more rows, has counted as many as were received, and is still in the same
 // transaction.
-func (r *rows) confirm() error {
+func (r *rows) confirm() (err error) {
+	var counted [][]string
+	if r.asText && r.session.IsMariaDB {
+		if counted, err = wire.NextResult(r.result, 2); err != nil {
+			return err
+		}
+	}
 	if r.result.(driver.RowsNextResultSet).HasNextResultSet() {
 		r.session.Kill() // otherwise the driver would receive them all
 		return errors.New("the statement has more than one result")
@@ -261,7 +271,7 @@ func (r *rows) confirm() error {
 	if r.exact > 0 && r.received != r.exact {
 		return &source.CountError{Received: r.received, Confirmed: r.exact}
 	}
-	if err := r.checkResult(); err != nil {
+	if err := r.checkResult(counted); err != nil {
 		return err
 	}
 	if err := r.checkDoubtful(); err != nil {
@@ -275,29 +285,33 @@ func (r *rows) confirm() error {
 	return io.EOF
 }
 
-// checkResult asks the server for the number of rows, and for warnings. A statement without tables leaves both as they
-// are.
+// countSQL asks for the number of rows of the statement before, and for that of its warnings. Since it has no tables, it
+// leaves both as they are.
+const countSQL = "SELECT FOUND_ROWS(), @@warning_count"
+
+// checkResult asks the server for the number of rows, unless it has come with them, and for warnings.
 //
 // MySQL warns of FOUND_ROWS itself, in place of the warnings that there were. To show these first leaves the number of
 // rows as it is.
-func (r *rows) checkResult() error {
+func (r *rows) checkResult(counted [][]string) (err error) {
 	if !r.session.IsMariaDB {
 		if err := r.session.Warned(r.running); err != nil {
 			return err
 		}
 	}
-	found, err := r.session.Query(r.running, 2, "SELECT FOUND_ROWS(), @@warning_count")
-	if err != nil {
-		return err
+	if counted == nil {
+		if counted, err = r.session.Query(r.running, 2, countSQL); err != nil {
+			return err
+		}
 	}
-	if len(found) != 1 {
+	if len(counted) != 1 {
 		return wire.ErrAnswer
 	}
-	confirmed, err := strconv.ParseInt(found[0][0], 10, 64)
+	confirmed, err := strconv.ParseInt(counted[0][0], 10, 64)
 	switch {
 	case err != nil:
 		return wire.ErrAnswer
-	case found[0][1] != "0" && r.session.IsMariaDB:
+	case counted[0][1] != "0" && r.session.IsMariaDB:
 		if err := r.session.Warned(r.running); err != nil {
 			return err
 		}

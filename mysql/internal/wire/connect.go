@@ -113,7 +113,7 @@ func newConnector(settings *Settings, dial dialer) (driver.Connector, error) {
 	config.User, config.Passwd, config.DBName = settings.User, settings.Password, settings.Database
 	config.Logger = &gomysql.NopLogger{}
 	config.ConnectionAttributes = "program_name:culvert"
-	config.DialFunc = dial
+	config.DialFunc, config.MultiStatements = dial, settings.Several
 	var err error
 	config.TLS, config.AllowFallbackToPlaintext, err = settings.TLS()
 	if err != nil {

@@ -133,6 +133,22 @@ func (c *Conn) Query(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, Guarded(found.Close)) }()
+	return readAll(found, columns)
+}
+
+// NextResult returns the rows of the next result of a text that has several statements.
+func NextResult(rows driver.Rows, columns int) ([][]string, error) {
+	err := Guarded(rows.(driver.RowsNextResultSet).NextResultSet)
+	if err == io.EOF {
+		err = ErrAnswer
+	}
+	if err != nil {
+		return nil, err
+	}
+	return readAll(rows, columns)
+}
+
+func readAll(found driver.Rows, columns int) (all [][]string, err error) {
 	values := make([]driver.Value, len(found.Columns()))
 	if columns != AnyColumns && len(values) != columns {
 		return nil, ErrAnswer
