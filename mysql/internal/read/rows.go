@@ -285,8 +285,8 @@ func (r *rows) confirm() (err error) {
 	return io.EOF
 }
 
-// countSQL asks for the number of rows of the statement before, and for that of its warnings. Since it has no tables, it
-// leaves both as they are.
+// countSQL asks for the number of rows of the statement before, and for that of its warnings. Since it has no tables,
+// it leaves both as they are.
 const countSQL = "SELECT FOUND_ROWS(), @@warning_count"
 
 // checkResult asks the server for the number of rows, unless it has come with them, and for warnings.

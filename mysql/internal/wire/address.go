@@ -21,7 +21,7 @@ type Settings struct {
 	User, Password     string
 	Database           string        // "" if none is opened
 	Timeout            time.Duration // for connecting; 0 if there is none
-	Several            bool          // a text that is run may have several statements; a prepared one has one in any case
+	Several            bool          // a text may have several statements, but not a prepared one
 	host, port, socket string
 	protocol           string // "TCP", "SOCKET" or ""
 	optionFile         string // the one that was read, or ""
