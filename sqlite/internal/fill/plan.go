@@ -81,7 +81,8 @@ func (db *DB) plan(ctx context.Context, name string, f sink.Filling) (*table, er
 		return r
 	}, t.name)
 	t.plan = sink.Plan{
-		Table: t.name, Object: path + "\x00" + folded, Database: path, Exists: t.filling.Create == nil, Loaders: 1,
+		Table: t.name, Object: identify(path) + "\x00" + folded, Database: path, Exists: t.filling.Create == nil,
+		Loaders: 1,
 	}
 	t.plan.Omitted = t.omitted
 	if f.Loaders > 1 {
