@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -116,6 +118,9 @@ func shell(ctx context.Context, command string) *exec.Cmd {
 // writeMetrics writes the figures of a job for the textfile collector of node_exporter, which reads all such files of a
 // directory: so the name of the file is a label. The file is replaced at once.
 func writeMetrics(file string, r *WorkReport, err error) error {
+	if err := refuseOther(file); err != nil {
+		return err
+	}
 	name := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
 	registry := prometheus.NewRegistry()
 	gauge := func(what, help string, value float64) {
@@ -144,4 +149,26 @@ func writeMetrics(file string, r *WorkReport, err error) error {
 		gauge("rows", "Rows of the last run.", float64(*r.Rows))
 	}
 	return prometheus.WriteToTextfile(file, registry)
+}
+
+// ownFigures is how a file of figures begins.
+const ownFigures = "# HELP culvert_"
+
+// isOther reports whether a file is there and has something else than figures, such as a database.
+func isOther(file string) bool {
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	begin := make([]byte, len(ownFigures))
+	n, _ := io.ReadFull(f, begin)
+	_ = f.Close() // it was only read
+	return n > 0 && string(begin[:n]) != ownFigures
+}
+
+func refuseOther(file string) error {
+	if isOther(file) {
+		return Usagef("the file %q has no figures of culvert, and is not overwritten", file)
+	}
+	return nil
 }

@@ -98,6 +98,17 @@ func TestMetricsFile(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Dir(file)); err != nil || len(entries) != 1 {
 		t.Errorf("%v, %v", entries, err)
 	}
+	other := filepath.Join(t.TempDir(), "shop.db")
+	if err := os.WriteFile(other, []byte("SQLite format 3\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := WorkFlags{metricsFile: other}
+	if f.Check() == nil || writeMetrics(other, &WorkReport{Outcome: Outcome{Command: "export"}}, nil) == nil {
+		t.Error("a database is overwritten with figures")
+	}
+	if f.metricsFile = file; f.Check() != nil {
+		t.Error("figures are not replaced")
+	}
 	if writeMetrics(filepath.Join(file, "none"), &WorkReport{Outcome: Outcome{Command: "export"}}, nil) == nil {
 		t.Error("no error for a file that cannot be written")
 	}

@@ -121,6 +121,9 @@ func (f *WorkFlags) Check() error {
 	if f.Jobs < 0 || f.Jobs > most {
 		return Usagef("--jobs is %d, and must be from 0 to %d", f.Jobs, most)
 	}
+	if f.metricsFile != "" {
+		return refuseOther(f.metricsFile)
+	}
 	return nil
 }
 
