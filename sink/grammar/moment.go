@@ -2,6 +2,7 @@ package grammar
 
 import (
 	"bytes"
+	endian "encoding/binary"
 	"fmt"
 
 	"culvert/internal/lazyregexp"
@@ -71,8 +72,31 @@ func (m *moment) read(value []byte) string {
 	return ""
 }
 
-// usualMoment is the form of most dates with a time.
+// usualMoment is the form of most dates with a time, and usualWords are eight bytes of it each, from its beginning, its
+// middle and its end.
 const usualMoment = "0000-00-00 00:00:00"
+
+var usualWords = [...]form{newForm(usualMoment[:8]), newForm(usualMoment[8:16]), newForm(usualMoment[11:])}
+
+// form is the form of eight bytes. With most added, the highest bit of a byte is set if it differs too much: by more
+// than nine if it is a digit, and otherwise at all.
+type form struct{ word, most uint64 }
+
+func newForm(text string) form {
+	f := form{word: endian.LittleEndian.Uint64([]byte(text))}
+	for i := len(text) - 1; i >= 0; i-- {
+		f.most = f.most<<8 | 0x7f
+		if text[i] == '0' {
+			f.most -= 9
+		}
+	}
+	return f
+}
+
+func (f *form) fits(text []byte) bool {
+	differs := endian.LittleEndian.Uint64(text) ^ f.word
+	return (differs+f.most|differs)&0x8080808080808080 == 0
+}
 
 // isUsual reports whether a text has that form, and what the column keeps of it is the same. To see that takes a third
 // of the time in which the text is read.
@@ -81,10 +105,8 @@ func (m *moment) isUsual(text []byte) bool {
 	if rest < 0 || rest > 0 && (rest == 1 || rest-1 > m.places || text[len(usualMoment)] != '.') {
 		return false
 	}
-	for i := range len(usualMoment) {
-		if c := text[i]; usualMoment[i] != '0' && c != usualMoment[i] || usualMoment[i] == '0' && c-'0' > 9 {
-			return false
-		}
+	if !usualWords[0].fits(text) || !usualWords[1].fits(text[8:]) || !usualWords[2].fits(text[11:]) {
+		return false
 	}
 	for _, c := range text[min(len(usualMoment)+1, len(text)):] {
 		if c-'0' > 9 {
