@@ -90,20 +90,20 @@ func (l *lines) appendTo(dst []byte, shown format.Lines) ([]byte, bool) {
 func (l *lines) field(i int) bool {
 	c, text, begin, start := &l.columns[i], l.text, l.at, l.n
 	l.escaped = false
+	after := byte(',')
+	if i == len(l.columns)-1 {
+		after = '\n'
+	}
 	if begin < len(text) && text[begin] == '"' {
 		l.at++
 		if !l.copy('"') {
 			return false
 		}
 		l.at++
-	} else if !l.copy(',') {
+	} else if l.run(','); !l.isAt(after) && !l.copy(',') {
 		return false
 	}
-	after := byte(',')
-	if i == len(l.columns)-1 {
-		after = '\n'
-	}
-	if l.at == len(text) || text[l.at] != after {
+	if !l.isAt(after) {
 		return false
 	}
 	switch value := l.out[start:l.n]; {
@@ -119,10 +119,17 @@ func (l *lines) field(i int) bool {
 	if after == ',' {
 		after = '\t'
 	}
-	l.put(after)
+	if l.n == len(l.out) {
+		l.grow()
+	}
+	l.out[l.n] = after
+	l.n++
 	l.at++
 	return true
 }
+
+// isAt reports whether a byte comes next.
+func (l *lines) isAt(c byte) bool { return l.at < len(l.text) && l.text[l.at] == c }
 
 // isTold reports whether a text may be the value of another kind, which is written differently.
 func (l *lines) isTold(i int) bool {

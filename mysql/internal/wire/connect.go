@@ -27,6 +27,12 @@ import (
 // readBuffer is the size of reads from the network. The driver itself reads 4 KiB at a time.
 const readBuffer = 256 << 10
 
+// writeBuffer is the size of writes to it. The driver itself writes a packet of LOAD DATA at a time.
+const (
+	writeBuffer  = 128 << 10
+	driverPacket = 16 << 10
+)
+
 // keepAlive detects within two minutes that the peer is gone while nothing is sent, such as during a long statement.
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
 
@@ -143,16 +149,33 @@ func (c *Conn) dial(ctx context.Context, network, address string) (net.Conn, err
 	if c.network != nil {
 		return connected, nil
 	}
-	return &bufferedConn{connected, bufio.NewReaderSize(connected, readBuffer)}, nil
+	return &bufferedConn{
+		connected, bufio.NewReaderSize(connected, readBuffer), bufio.NewWriterSize(connected, writeBuffer),
+	}, nil
 }
 
-// bufferedConn is a connection that reads ahead.
+// bufferedConn is a connection that reads ahead. It gathers what is as large as the packets of LOAD DATA. The driver
+// sends an empty one after them, and reads the answer to everything else.
 type bufferedConn struct {
 	net.Conn
 	reader *bufio.Reader
+	writer *bufio.Writer
 }
 
-func (c *bufferedConn) Read(p []byte) (int, error) { return c.reader.Read(p) }
+func (c *bufferedConn) Read(p []byte) (int, error) {
+	if err := c.writer.Flush(); err != nil {
+		return 0, err
+	}
+	return c.reader.Read(p)
+}
+
+func (c *bufferedConn) Write(p []byte) (int, error) {
+	n, err := c.writer.Write(p)
+	if err == nil && len(p) < driverPacket {
+		err = c.writer.Flush()
+	}
+	return n, err
+}
 
 // SetDeadline sets the time at which the connection fails, if it still waits for the server then. The zero time is
 // none.
