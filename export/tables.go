@@ -59,7 +59,8 @@ func (e *PartialError) Error() string {
 // If a manifest exists, or the journal of an export by several workers that was not finished, the error wraps
 // [fs.ErrExist]. With Overwrite, they are removed before the first file is written, and files of the earlier export
 // that have other names remain. If several exports without Overwrite write the same tables to one place, the one that
-// completes the first file goes on, and the others fail with such an error; of exports in parts, all may fail.
+// completes the first file goes on, and the others fail with such an error; of exports in parts, all may fail. Those
+// with Overwrite must be kept apart: they would replace files of each other, which only a [Directory] finds.
 func (p *Plan) Tables(ctx context.Context, to place.Place, src source.Source, names []string) ([]TableStats, error) {
 	if err := p.checkTables(names, src); err != nil {
 		return nil, err

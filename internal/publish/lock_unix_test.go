@@ -110,3 +110,23 @@ func TestHeldAllocations(t *testing.T) {
 		t.Errorf("%v allocations, %v", n, err)
 	}
 }
+
+// TestLockDirectory has a directory locked by one at a time.
+func TestLockDirectory(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		release, err := LockDirectory(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LockDirectory(dir); !errors.Is(err, ErrLocked) {
+			t.Errorf("a locked directory: %v", err)
+		}
+		if err := release(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := LockDirectory(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no directory: %v", err)
+	}
+}

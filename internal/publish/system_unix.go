@@ -32,6 +32,19 @@ func unlockFile(f *os.File) error {
 	return nil
 }
 
+// LockDirectory keeps others that call it out of a directory until release. It fails with [ErrLocked] if it is locked
+// already. It does nothing where directories cannot be locked, as on Windows and some network file systems.
+func LockDirectory(name string) (release func() error, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := lockFile(f); errors.Is(err, ErrLocked) {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error { return closeLocked(f) }, nil
+}
+
 // inodeState changes when a file is renamed or loses a name. The zero value is that of no file.
 type inodeState struct {
 	links   uint64

@@ -26,6 +26,9 @@ func lockFile(f *os.File) error {
 // unlockFile does nothing: closing the file releases the lock.
 func unlockFile(*os.File) error { return nil }
 
+// LockDirectory does nothing: a directory cannot be locked.
+func LockDirectory(string) (release func() error, err error) { return func() error { return nil }, nil }
+
 // inodeState never changes: an open file keeps its name.
 type inodeState struct{}
 

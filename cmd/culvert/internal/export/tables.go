@@ -16,6 +16,7 @@ import (
 	"culvert/cmd/culvert/internal/database"
 	"culvert/cmd/culvert/internal/ui"
 	"culvert/export"
+	"culvert/internal/publish"
 	"culvert/manifest"
 	"culvert/place"
 	"culvert/source"
@@ -138,6 +139,11 @@ func (e *request) tablesOnce(
 	if err != nil {
 		return err
 	}
+	release, err := o.occupy(l)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
 	w.Begin()
 	if len(e.names) == 0 { // --schema-only, or a database without tables
 		err := e.plan.SchemaOnly(ctx, to, src, e.defined)
@@ -160,6 +166,23 @@ func (e *request) tablesOnce(
 		err = l.Explain(err) // a manifest
 	}
 	return e.db.Explain(hintAtForce(err, o, all))
+}
+
+// occupy keeps other exports out of a directory of this machine whose files may be replaced: otherwise each of two
+// replaces some files of the other one, and both end well. Without --force, or in another place, it does nothing.
+func (o *options) occupy(l *argument.Location) (release func() error, err error) {
+	if !o.force || argument.IsURL(l.Text) {
+		return func() error { return nil }, nil
+	}
+	if err := os.Mkdir(l.Text, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, command.WithOutputHint(err)
+	}
+	release, err = publish.LockDirectory(l.Text)
+	if errors.Is(err, publish.ErrLocked) {
+		err = command.WithHint(fmt.Errorf("another export writes to %q", l.Text),
+			"wait for it, or name another directory: -o DIR")
+	}
+	return release, err
 }
 
 // locate returns the directory of tables if none is named. Its name may be that of the database.

@@ -140,9 +140,16 @@ type coordination struct {
 // share exports tables by several workers.
 func (e *request) share(
 	ctx context.Context, a *command.App, w *command.Work, r *Report, l *argument.Location,
-) error {
+) (err error) {
 	if err := e.checkFiles(l); err != nil {
 		return err
+	}
+	if !e.options.shared.Elsewhere() { // otherwise several processes may write one export
+		release, err := e.options.occupy(l)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, release()) }()
 	}
 	if flags := &e.options.shared; flags.workers == 0 && !flags.Elsewhere() {
 		flags.workers = e.plan.MaxReaders()
