@@ -57,7 +57,7 @@ func (p *Policy) Check(tables []Table) (notices []string, err error) {
 }
 
 func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
-	rules, masked := p.Of(t.Name), p.Of(t.Name).masked()
+	rules, masked, hidden := p.Of(t.Name), p.Of(t.Name).masked(), p.hidden(t)
 	for _, c := range t.Definition.Columns {
 		if about := mentioned(strings.Join(c.Others, "\n"), masked); about != "" {
 			notices = append(notices, fmt.Sprintf("table %q: a check of the column %q is about the column %q, which "+
@@ -75,9 +75,9 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 			continue
 		}
 		if _, read := column(t.Columns, c.Name); read {
-			if from := mentioned(c.Expression, slices.Concat(masked, p.Dropped(t.Name))); from != "" {
-				return nil, fmt.Errorf("column %q is computed from the column %q, which is masked or dropped: mask it "+
-					"too, or drop it", c.Name, from)
+			if from := mentioned(c.Expression, hidden); from != "" {
+				return nil, fmt.Errorf("column %q is computed from the column %q, which is masked or dropped, or "+
+					"computed from such a column: mask it too, or drop it", c.Name, from)
 			}
 		} else if from := mentioned(c.Expression, masked); from != "" {
 			notices = append(notices, fmt.Sprintf("table %q: the column %q is computed from the column %q, which is "+
@@ -126,6 +126,21 @@ func (p *Policy) checkDefinition(t Table) (notices []string, err error) {
 		}
 	}
 	return notices, nil
+}
+
+// hidden returns the columns whose values must not leave as they are: those that are masked or dropped, and generated
+// ones with their values, also through other generated columns.
+func (p *Policy) hidden(t Table) []string {
+	names := slices.Concat(p.Of(t.Name).masked(), p.Dropped(t.Name))
+	for found := -1; found != len(names); {
+		found = len(names)
+		for _, c := range t.Definition.Columns {
+			if c.Generated != "" && !slices.Contains(names, c.Name) && mentioned(c.Expression, names) != "" {
+				names = append(names, c.Name)
+			}
+		}
+	}
+	return names
 }
 
 // column returns the column with a name.

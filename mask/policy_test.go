@@ -119,6 +119,14 @@ func TestComputedFromDropped(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `"upper" is computed from the column "Name"`) {
 		t.Errorf("the error is %v", err)
 	}
+	people.Definition.Columns = append(people.Definition.Columns, source.ColumnDefinition{
+		Name: "twice", Type: "text", Generated: source.Virtual, Expression: "concat(`upper`, `upper`)",
+	})
+	people.Columns[0].Name = "twice" // through a column that is not read
+	_, err = policy(t, map[string]string{"people.Name": "drop"}).Check([]mask.Table{people})
+	if err == nil || !strings.Contains(err.Error(), `"twice" is computed from the column "upper"`) {
+		t.Errorf("through another column, the error is %v", err)
+	}
 }
 
 // TestPositions names the columns whose numbers begin again: those with a sequence of their own, and those that draw
