@@ -41,7 +41,7 @@ const (
 	// syncs.
 	maxCommits = 8
 
-	// maxGrouped is maxCommits for files that are committed together. Each has two open descriptors.
+	// maxGrouped is maxCommits for files that are committed together. Each has an open descriptor.
 	maxGrouped = 128
 
 	// minGrouped and minBytes are the files, and their bytes, that are worth a commit before the end: small files of
