@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -174,15 +175,25 @@ func (o *options) occupy(l *argument.Location) (release func() error, err error)
 	if !o.force || argument.IsURL(l.Text) {
 		return func() error { return nil }, nil
 	}
-	if err := os.Mkdir(l.Text, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+	err = os.Mkdir(l.Text, 0o777)
+	made := err == nil
+	if made {
+		err = publish.SyncPath(filepath.Dir(filepath.Clean(l.Text)))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, command.WithOutputHint(err)
 	}
-	release, err = publish.LockDirectory(l.Text)
+	unlock, err := publish.LockDirectory(l.Text)
 	if errors.Is(err, publish.ErrLocked) {
 		err = command.WithHint(fmt.Errorf("another export writes to %q", l.Text),
 			"wait for it, or name another directory: -o DIR")
 	}
-	return release, err
+	return func() error {
+		if made {
+			_ = os.Remove(l.Text) // fails if anything was written
+		}
+		return unlock()
+	}, err
 }
 
 // locate returns the directory of tables if none is named. Its name may be that of the database.
