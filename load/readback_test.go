@@ -2,6 +2,7 @@ package load_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"culvert/export"
@@ -100,5 +101,30 @@ func waysOf(t *testing.T, src source.Source, table string, convert ...string) ma
 			_, err := plan.Copy(t.Context(), dst, src, table, "copies")
 			return err
 		},
+	}
+}
+
+// TestReadBackForeign has CSV with quotes and line ends that no database prints.
+func TestReadBackForeign(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(t *testing.T) database{
+		"sqlite": randomSQLite, "postgres": randomPostgres, "mariadb": randomMariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			to := open(t)
+			to.exec("CREATE TABLE copies (id int, v text)")
+			dst, err := to.sink()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer closing(t, dst)
+			plan := load.Plan{ReadBack: true}
+			text := "\"id\",v\r\n\"1\",\"a\"\r\n2,\r\n3,\"\"\r\n"
+			stats, err := plan.Text(t.Context(), dst, strings.NewReader(text), "a.csv", format.CSV{}, "copies")
+			if err != nil || stats.Rows != 3 {
+				t.Errorf("%d rows: %v", stats.Rows, err)
+			}
+		})
 	}
 }

@@ -289,7 +289,9 @@ func (t *filling) prepare() error {
 		t.prep.sent, t.prep.loaded = true, t.plan.ReadBack
 		return nil
 	}
-	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && t.job.converts == nil {
+	// CSV of another program may have quotes and line ends that the database does not print.
+	foreign := t.plan.ReadBack && t.job.text
+	if text.Format() == (format.CSV{}) && (t.job.csv || t.job.prints) && c.all && t.job.converts == nil && !foreign {
 		t.prep.asIs, t.prep.csv, t.prep.from = true, true, format.CSV{}
 	}
 	if !t.prep.rejects { // rows that are tried again are text
