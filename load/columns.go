@@ -105,7 +105,11 @@ func (c *columns) learn(table []source.Column, dynamic bool) {
 			field.Kind = source.Number // as it is stored, and a text stays one
 		}
 		if field.Kind == source.Null && i < len(table) {
-			if kind := sqlsource.KindOf(table[i].Type); kind != source.JSON || !c.written && !dynamic {
+			kind := sqlsource.KindOf(table[i].Type)
+			if table[i].Logical.Class == source.JSONClass { // also the text of MariaDB that is JSON
+				kind = source.JSON
+			}
+			if kind != source.JSON || !c.written && !dynamic {
 				field.Kind = kind
 			}
 		}

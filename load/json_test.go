@@ -174,3 +174,28 @@ func TestJSONTextOfSQLite(t *testing.T) {
 		t.Errorf("%q became %q", want, got)
 	}
 }
+
+// TestForeignJSON loads JSON Lines of another program: strings become JSON in every database that has it as a type.
+func TestForeignJSON(t *testing.T) {
+	t.Parallel()
+	lines := `{"id":1,"j":"17"}` + "\n" + `{"id":2,"j":17}` + "\n" + `{"id":3,"j":"true"}` + "\n" +
+		`{"id":4,"j":"a"}` + "\n" + `{"id":5,"j":null}` + "\n" + `{"id":6,"j":{"json_text":"null"}}` + "\n"
+	want := []string{"1,\"\"\"17\"\"\"\n", "2,17\n", "3,\"\"\"true\"\"\"\n", "4,\"\"\"a\"\"\"\n", "5,\n", "6,null\n"}
+	for name, open := range map[string]func(t *testing.T) database{
+		"postgres": randomPostgres, "mariadb": randomMariaDB,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			db.exec("CREATE TABLE copies (id int, j json)")
+			got := copiesOf(t, db, func(dst sink.Sink) error {
+				plan := load.Plan{ReadBack: true}
+				_, err := plan.Text(t.Context(), dst, strings.NewReader(lines), "a.jsonl", format.JSONL{}, "copies")
+				return err
+			})
+			if !slices.Equal(got, want) {
+				t.Errorf("the rows are %q, want %q", got, want)
+			}
+		})
+	}
+}
