@@ -50,9 +50,10 @@ func (d difference) Unwrap() error { return ErrDiffers }
 // Without a sum, as in manifests of version 1, only the number of rows is compared. Values that were masked are masked
 // again, with the MaskKey. What JSON Lines do not keep, the white space of JSON, is not compared either.
 //
-// In a database of the same system, the text of the values is compared. In another system, and if values were masked,
-// the values themselves are compared, by the canonical sum of package manifest. Values without a canonical text, such
-// as intervals and arrays, are compared as they are printed. Manifests of version 2 have only the sum of the text.
+// In a database of the same system, the text of the values is compared. In another system, if columns of the table have
+// other types, and if values were masked, the values themselves are compared, by the canonical sum of package manifest.
+// Values without a canonical text, such as intervals and arrays, are compared as they are printed. Manifests of version
+// 2 have only the sum of the text.
 //
 // The error is a [*DiffersError] if tables differ, and otherwise the first reason why one cannot be read.
 func (d *Directory) Compare(
@@ -162,6 +163,9 @@ func (p *Plan) compare(ctx context.Context, src source.Source, name string, t *m
 		}) {
 			return nil, errors.Join(differencef("it has other columns"), rows.Close())
 		}
+		if t.Canonical != "" && isRetyped(rows.Columns(), t) {
+			p.exported = exportedColumns(t)
+		}
 		return rows, nil
 	})
 	if unknown, is := errors.AsType[*source.UnknownError](err); is {
@@ -178,6 +182,18 @@ func (p *Plan) compare(ctx context.Context, src source.Source, name string, t *m
 		return differencef("it has as many rows as the export, %d, but not the same", stats.Rows)
 	}
 	return nil
+}
+
+// isRetyped reports whether a column has another type than in the export, and may print the same value in another text:
+// numeric(10,4) prints 1.5 as 1.5000, and numeric(10,2) as 1.50.
+func isRetyped(columns []source.Column, t *manifest.Table) bool {
+	for i, c := range columns {
+		from := t.Columns[i]
+		if from.Type != "" && from.Type != c.Type && !from.Logical.IsZero() {
+			return true
+		}
+	}
+	return false
 }
 
 // exportedColumns returns the columns of a table that was exported.

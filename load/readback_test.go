@@ -1,6 +1,7 @@
 package load_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -124,6 +125,53 @@ func TestReadBackForeign(t *testing.T) {
 			stats, err := plan.Text(t.Context(), dst, strings.NewReader(text), "a.csv", format.CSV{}, "copies")
 			if err != nil || stats.Rows != 3 {
 				t.Errorf("%d rows: %v", stats.Rows, err)
+			}
+		})
+	}
+}
+
+// TestCompareRetyped compares rows with a table whose column prints the same values in another text, as they are
+// loaded and later.
+func TestCompareRetyped(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		open     func(t *testing.T) database
+		from, to string
+	}{
+		"sqlite":   {randomSQLite, "real", "integer"},
+		"postgres": {randomPostgres, "numeric(10,2)", "numeric(10,4)"},
+		"mariadb":  {randomMariaDB, "decimal(10,2)", "double"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := test.open(t)
+			db.exec("CREATE TABLE t (id int, v " + test.from + ")")
+			db.exec("INSERT INTO t VALUES (1, 3), (2, NULL)")
+			db.exec("CREATE TABLE copies (id int, v " + test.to + ")")
+			src, err := db.source()
+			if err != nil {
+				t.Fatal(err)
+			}
+			backup := newBackupOf(t, src, export.Plan{}, 0, "t")
+			closing(t, src)
+			names := map[string]string{"t": "copies"}
+			copiesOf(t, db, func(dst sink.Sink) error {
+				_, err := (&load.Plan{ReadBack: true}).Directory(t.Context(), dst, backup.Directory, names)
+				return err
+			})
+			for _, differs := range []bool{false, true} {
+				if differs {
+					db.exec("UPDATE copies SET v = 4 WHERE id = 1")
+				}
+				again, err := db.source()
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = backup.Compare(t.Context(), again, 1, nil, names, nil)
+				closing(t, again)
+				if errors.Is(err, export.ErrDiffers) != differs || !differs && err != nil {
+					t.Errorf("another value, %v: %v", differs, err)
+				}
 			}
 		})
 	}
