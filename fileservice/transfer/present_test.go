@@ -151,6 +151,51 @@ func TestPushRace(t *testing.T) {
 	}
 }
 
+// TestPullRace is TestPushRace for small files that a pull has begun to write. Another pull may be the one that makes
+// them.
+func TestPullRace(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		from, _ := filetest.Tree(t, map[string]int{"sub/file": 100})
+		to := t.TempDir()
+		content, err := os.ReadFile(filepath.Join(from, "sub", "file"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !same {
+			content = bytes.Repeat([]byte("z"), len(content))
+		}
+		racing := &racingPlace{Place: openVersioned(t, from), opened: func() error {
+			path := filepath.Join(to, "sub", "file")
+			info, err := os.Stat(filepath.Join(from, "sub", "file"))
+			if err := errors.Join(err, os.WriteFile(path, content, 0o600)); err != nil {
+				return err
+			}
+			return os.Chtimes(path, time.Time{}, info.ModTime())
+		}}
+		config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, to), Local: "."}
+		result, err := transfer.Pull(t.Context(), racing, config)
+		present, refused := err == nil && result.Present == 1, errors.Is(err, fs.ErrExist)
+		if present != same || refused == same {
+			t.Errorf("the same: %v: %+v, %v", same, result, err)
+		}
+	}
+}
+
+// racingPlace calls opened before it opens sub/file.
+type racingPlace struct {
+	place.Place
+	opened func() error
+}
+
+func (p *racingPlace) Open(name string) (fs.File, error) {
+	if name == "sub/file" {
+		if err := p.opened(); err != nil {
+			return nil, err
+		}
+	}
+	return p.Place.Open(name)
+}
+
 // TestPushRaceOlder has a server that knows no sums say that a file exists, which it did not list. A push can compare
 // only size and time.
 func TestPushRaceOlder(t *testing.T) {

@@ -40,7 +40,12 @@ func (p *pull) moveSmall(ctx context.Context, b *batch) (finish func(closed func
 	})
 	added := p.readSmall(ctx, path.Dir(first.remote), b, receiver)
 	return func(closed func()) {
+		files := receiver.Files
 		for i, err := range receiver.Publish(closed) {
+			f := b.items[added[i]].mover.(*pullFile)
+			if errors.Is(err, fs.ErrExist) && f.collides() == nil && receiver.IsThere(files[i], f.seen()) {
+				err = f.present() // another transfer was faster
+			}
 			b.errs[added[i]] = writing(err)
 		}
 		b.fail(writing(receiver.Close()))

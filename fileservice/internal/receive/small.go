@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"culvert/fileservice"
+	"culvert/fileservice/internal/osfile"
 	"culvert/internal/publish"
 )
 
@@ -110,6 +111,17 @@ func (s *Small) writeUnnamed(file *fileservice.SmallFile, content []byte) error 
 	}
 	s.unnamed.Add(created, file.Name)
 	return nil
+}
+
+// IsThere reports whether the directory has a copy of f, one of Files.
+func (s *Small) IsThere(f *smallFile, version fileservice.Version) bool {
+	info, err := s.Dir.Lstat(f.name)
+	if err != nil || !fileservice.IsSame(info, version) {
+		return false
+	}
+	content := make([]byte, version.Size)
+	err = osfile.ReadSmall(s.Dir, f.name, fileservice.VersionOf(info), content)
+	return err == nil && fileservice.SumFile(content) == f.sum
 }
 
 // Publish names all files and returns an error or nil for each. It calls closed when the files without names are
