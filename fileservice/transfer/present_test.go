@@ -151,39 +151,42 @@ func TestPushRace(t *testing.T) {
 	}
 }
 
-// TestPullRace is TestPushRace for small files that a pull has begun to write. Another pull may be the one that makes
-// them.
+// TestPullRace is TestPushRace for a pull that has begun to read. Another pull may be the one that makes the files.
 func TestPullRace(t *testing.T) {
-	for _, same := range []bool{true, false} {
-		from, _ := filetest.Tree(t, map[string]int{"sub/file": 100})
-		to := t.TempDir()
-		content, err := os.ReadFile(filepath.Join(from, "sub", "file"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !same {
-			content = bytes.Repeat([]byte("z"), len(content))
-		}
-		racing := &racingPlace{Place: openVersioned(t, from), opened: func() error {
-			path := filepath.Join(to, "sub", "file")
-			info, err := os.Stat(filepath.Join(from, "sub", "file"))
-			if err := errors.Join(err, os.WriteFile(path, content, 0o600)); err != nil {
-				return err
+	for name, size := range map[string]int{"small": 100, "large": 2*fileservice.BlockSize + 5} {
+		for _, same := range []bool{true, false} {
+			from, _ := filetest.Tree(t, map[string]int{"sub/file": size})
+			to := t.TempDir()
+			content, err := os.ReadFile(filepath.Join(from, "sub", "file"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			return os.Chtimes(path, time.Time{}, info.ModTime())
-		}}
-		config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, to), Local: "."}
-		result, err := transfer.Pull(t.Context(), racing, config)
-		present, refused := err == nil && result.Present == 1, errors.Is(err, fs.ErrExist)
-		if present != same || refused == same {
-			t.Errorf("the same: %v: %+v, %v", same, result, err)
+			if !same {
+				content = bytes.Repeat([]byte("z"), size)
+			}
+			source := &keepingPlace{versionedPlace: openVersioned(t, from), algorithm: place.CRC64NVME}
+			racing := &racingPlace{keepingPlace: source, opened: sync.OnceValue(func() error {
+				path := filepath.Join(to, "sub", "file")
+				info, err := os.Stat(filepath.Join(from, "sub", "file"))
+				err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, content, 0o600))
+				if err != nil {
+					return err
+				}
+				return os.Chtimes(path, time.Time{}, info.ModTime())
+			})}
+			config := transfer.Config{Remote: ".", Root: filetest.OpenRoot(t, to), Local: "."}
+			result, err := transfer.Pull(t.Context(), racing, config)
+			present, refused := err == nil && result.Present == 1, errors.Is(err, fs.ErrExist)
+			if present != same || refused == same {
+				t.Errorf("%s, the same: %v: %+v, %v", name, same, result, err)
+			}
 		}
 	}
 }
 
 // racingPlace calls opened before it opens sub/file.
 type racingPlace struct {
-	place.Place
+	*keepingPlace
 	opened func() error
 }
 
@@ -193,7 +196,7 @@ func (p *racingPlace) Open(name string) (fs.File, error) {
 			return nil, err
 		}
 	}
-	return p.Place.Open(name)
+	return p.keepingPlace.Open(name)
 }
 
 // TestPushRaceOlder has a server that knows no sums say that a file exists, which it did not list. A push can compare

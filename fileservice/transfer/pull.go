@@ -210,6 +210,11 @@ func (f *pullFile) isPresent(ctx context.Context) (is bool, err error) {
 	if !isSame || !f.pull.config.Overwrite {
 		return isSame, nil
 	}
+	return f.isCopy(ctx)
+}
+
+// isCopy reports whether the bytes of the file that exists are those of the source.
+func (f *pullFile) isCopy(ctx context.Context) (is bool, err error) {
 	local, err := f.pull.config.Root.OpenFile(f.local, os.O_RDONLY|osfile.NoWait, 0)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is replaced
@@ -250,13 +255,31 @@ func (f *pullFile) begin(ctx context.Context) ([]fileservice.BlockRange, error) 
 		err = f.confirm(ctx)
 	}
 	if err != nil {
-		return nil, writing(err)
+		return nil, f.unlessPresent(ctx, err)
 	}
 	r := f.receiver
 	if r.Afresh {
 		f.pull.report(Event{Kind: FileChanged, Name: f.local, Size: version.Size, Err: fileservice.ErrChanged})
 	}
 	return receive.MissingRanges(r.Committed(), fileservice.Blocks(version.Size)), nil
+}
+
+// unlessPresent returns errPresent instead of err if the file exists after all: another transfer was faster.
+func (f *pullFile) unlessPresent(ctx context.Context, err error) error {
+	if !errors.Is(err, fs.ErrExist) {
+		return writing(err)
+	}
+	is, failure := f.isPresent(ctx)
+	if is && failure == nil {
+		is, failure = f.isCopy(ctx)
+	}
+	switch {
+	case failure != nil:
+		return reading(failure)
+	case is:
+		err = f.present()
+	}
+	return writing(err)
 }
 
 // confirm reads what an earlier process has left of the file.
