@@ -69,7 +69,7 @@ func (t topic) picture(dir string) (picture, error) {
 	date, _, _ := strings.Cut(shown.facts["date"], "T")
 	return picture{
 		t.title,
-		fmt.Sprintf("time: shorter is better, each group to its own scale · %s, %s cores, %s · "+
+		fmt.Sprintf("time: shorter is better, own scale in each group · %s, %s cores, %s · "+
 			"medians and quartiles of %s rounds",
 			shown.host(), shown.facts["cores"], date, shown.rounds()),
 		groups,
