@@ -83,7 +83,8 @@ func (c *Client) Chmod(name string, mode fs.FileMode) error {
 	return c.setAttributes("chmod", name, &fileservicepb.SetAttributesRequest{Permissions: &permissions})
 }
 
-// Chtimes sets the access and modification times of a file or a directory. A zero time leaves the time unchanged.
+// Chtimes sets the access and modification times of a file or a directory. A zero time leaves the time unchanged. One
+// before 1677-09-21 or after 2262-04-11 becomes the nearest of these moments.
 func (c *Client) Chtimes(name string, atime, mtime time.Time) error {
 	return c.setAttributes("chtimes", name, &fileservicepb.SetAttributesRequest{
 		AccessedUnixNano: unixNano(atime), ModifiedUnixNano: unixNano(mtime),

@@ -178,7 +178,7 @@ func (p *pull) setDirTime(name string, modified time.Time) error {
 	if err != nil || !info.IsDir() || info.ModTime().Equal(modified) {
 		return writing(err)
 	}
-	return writing(root.Chtimes(local, time.Time{}, modified))
+	return writing(p.dirTimeSet(modified, root.Chtimes(local, time.Time{}, modified)))
 }
 
 // offer returns an item, or nil if there is nothing to transfer.

@@ -165,7 +165,7 @@ func (p *push) setDirTime(name string, modified time.Time) error {
 	if remote == "." || p.to.server == nil { // the time of a directory of a place is none of its source
 		return nil
 	}
-	return writing(p.to.server.Chtimes(remote, time.Time{}, modified))
+	return writing(p.dirTimeSet(modified, p.to.server.Chtimes(remote, time.Time{}, modified)))
 }
 
 // offer returns an item, or nil if there is nothing to transfer. there is the server's entry of that name, or nil. If

@@ -3,6 +3,10 @@ package transfer
 import (
 	"fmt"
 	"io/fs"
+	"math"
+	"time"
+
+	"culvert/fileservice"
 )
 
 const maxFaults = 100 // kept in a Result
@@ -31,6 +35,24 @@ func (r *Result) fail(name string, err error) {
 	if len(r.Faults) < maxFaults {
 		r.Faults = append(r.Faults, Fault{name, err})
 	}
+}
+
+// countTime counts the modification time of a copy, if it is the nearest one that a version can have.
+func (r *Result) countTime(modified time.Time) {
+	switch fileservice.UnixNano(modified) {
+	case math.MinInt64, math.MaxInt64:
+		r.OtherTimes++
+	}
+}
+
+// dirTimeSet is countTime for a directory, unless there is an error, which it returns.
+func (t *transfer) dirTimeSet(modified time.Time, err error) error {
+	if err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.result.countTime(modified)
+	}
+	return err
 }
 
 // fail counts a fault of something that is not in the queue, such as a directory.

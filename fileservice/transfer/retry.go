@@ -36,6 +36,7 @@ func (t *transfer) settle(it *item, err error) error {
 			if it.verified {
 				r.Verified++
 			}
+			r.countTime(it.mover.small().Version.ModTime())
 			r.Resumed += it.resumed
 			if r.Hash = it.hash; r.Files > 1 {
 				r.Hash = Hash{}

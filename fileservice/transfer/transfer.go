@@ -139,6 +139,10 @@ type Result struct {
 	// complete now. In a dry run, Bytes is the size of all files that would be transferred.
 	Bytes, Resumed int64
 
+	// OtherTimes is the number of transferred files and directories whose modification times are before 1677-09-21 or
+	// after 2262-04-11. The copies have the nearest of these moments.
+	OtherTimes int64
+
 	// Hash is the hash of the file if Config.Hash is set and a single file was transferred; otherwise it is zero.
 	Hash Hash
 

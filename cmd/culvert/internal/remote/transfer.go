@@ -66,6 +66,7 @@ type TransferReport struct {
 	Failed     int64           `json:"failed"`
 	Bytes      int64           `json:"bytes"`
 	Resumed    int64           `json:"resumed"`
+	OtherTimes int64           `json:"other_times,omitempty"`
 	Verified   bool            `json:"verified"`
 	BLAKE3     string          `json:"blake3,omitempty"`
 	Faults     []transferFault `json:"faults,omitempty"`
@@ -243,7 +244,7 @@ func (t *fileTransfer) showProgress() (stop func()) {
 func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	r := t.report
 	r.Files, r.Present, r.Skipped, r.Failed = result.Files, result.Present, result.Skipped, result.Failed
-	r.Bytes, r.Resumed = result.Bytes, result.Resumed
+	r.Bytes, r.Resumed, r.OtherTimes = result.Bytes, result.Resumed, result.OtherTimes
 	r.Verified = result.Files > 0 && result.Verified == result.Files
 	if result.Hash != (transfer.Hash{}) {
 		r.BLAKE3 = result.Hash.String()
@@ -261,6 +262,10 @@ func (t *fileTransfer) conclude(result *transfer.Result, err error) {
 	r.Seconds, r.PeakMemory = result.Duration.Seconds(), ui.PeakMemory()
 	if err == nil && len(t.flags.include) > 0 && result.Files+result.Present+result.Skipped == 0 {
 		t.warn("nothing matches --include")
+	}
+	if result.OtherTimes > 0 {
+		t.warn(fmt.Sprintf("not kept: %s before 1677-09-21 or after 2262-04-11; the copies have the nearest of these",
+			ui.Several(result.OtherTimes, "modification time")))
 	}
 	if err == nil || partial || hasMoved(result) {
 		t.print(true, t.summary(result, err != nil && !partial))
