@@ -41,7 +41,8 @@ func Define(ctx context.Context, s Source, table string) (*Definition, error) {
 	if err := json.Unmarshal(text, &again); err != nil {
 		return nil, err
 	}
-	again.Ancestors, again.IsView = d.Ancestors, d.IsView // JSON does not have them
+	// JSON does not have them.
+	again.Ancestors, again.Partitions, again.IsView = d.Ancestors, d.Partitions, d.IsView
 	for i := range again.Columns {
 		again.Columns[i].RefusesNull = d.Columns[i].RefusesNull
 	}
@@ -86,6 +87,9 @@ type Definition struct {
 	// first. A rule that masks a column of an ancestor holds for the same column of the table. JSON has none of them,
 	// since the table is made without.
 	Ancestors []Ancestor `json:"-"`
+
+	// Partitions are those whose rows it has, also through others. A foreign key may refer to one alone.
+	Partitions []TableName `json:"-"`
 
 	// Hidden says that the Name without the Schema finds another table or none: in PostgreSQL, by the search path.
 	Hidden bool `json:"hidden,omitempty"`

@@ -18,6 +18,7 @@ type key struct {
 	constraint source.Constraint // zero for the latter
 	columns    []string
 	parent     *table
+	partition  *source.TableName // of the parent, if the key refers to it alone
 	referenced []string
 	cut        bool
 }
@@ -35,21 +36,35 @@ func (e *CircleError) Error() string {
 
 // link finds out how tables refer to each other, and which are restricted.
 func (r *Rules) link(tables []*table) error {
-	byName := map[string]*table{}
+	byName := map[source.TableName]*table{}
 	for _, t := range tables {
-		byName[t.definition.Schema+"\x00"+t.definition.Name] = t
+		for _, name := range t.definition.Partitions {
+			byName[name] = t
+		}
 	}
 	for _, t := range tables {
+		byName[t.identifier()] = t
+	}
+	for _, t := range tables {
+		for _, a := range t.definition.Ancestors {
+			if of := byName[source.TableName{Schema: a.Schema, Name: a.Name}]; of != nil && !a.HasRows {
+				of.hasHeirs = true
+			}
+		}
 		for _, c := range t.definition.Constraints {
 			of, ok := c.Reference()
 			if !ok {
 				continue
 			}
-			parent := byName[cmp.Or(of.Schema, t.definition.Schema)+"\x00"+of.Table]
+			name := source.TableName{Schema: cmp.Or(of.Schema, t.definition.Schema), Name: of.Table}
+			parent := byName[name]
 			if parent == nil {
 				continue // it is not among these tables, so nothing is known of it
 			}
 			k := key{constraint: c, columns: of.Columns, parent: parent, referenced: of.Key}
+			if name != parent.identifier() {
+				k.partition = &name
+			}
 			if k.referenced == nil {
 				k.referenced = parent.definition.PrimaryKey()
 			}
@@ -256,9 +271,19 @@ func (t *table) refersTo(k *key, condition string) string {
 			b.WriteString(t.sql(name) + " IS NULL OR ")
 		}
 	}
-	b.WriteString("EXISTS (SELECT 1 FROM " + k.parent.sql() + " WHERE ")
+	b.WriteString("EXISTS (SELECT 1 FROM ")
+	if k.parent.hasHeirs && k.constraint.Kind != "" {
+		b.WriteString("ONLY ") // a key of the database refers to no row of an heir
+	}
+	b.WriteString(k.parent.sql() + " WHERE ")
 	for i, name := range k.columns {
 		b.WriteString(k.parent.sql(k.referenced[i]) + " = " + t.sql(name) + " AND ")
+	}
+	if k.partition != nil {
+		name := dialect.Quote(source.PostgreSQL, k.partition.Schema) + "." +
+			dialect.Quote(source.PostgreSQL, k.partition.Name)
+		b.WriteString(k.parent.sql("tableoid") + " IN (SELECT relid FROM pg_catalog.pg_partition_tree('" +
+			strings.ReplaceAll(name, "'", "''") + "')) AND ")
 	}
 	b.WriteString(inParentheses(condition) + "))")
 	return b.String()

@@ -2,6 +2,7 @@ package tablechoice_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +33,13 @@ func chooseOf(t *testing.T, rules tablechoice.Rules, names ...string) (*tablecho
 	t.Helper()
 	db := testkit.Postgres(t).NewDatabase(t)
 	db.Exec(t, shopOfPostgres)
+	return chooseIn(t, db, rules, names...)
+}
+
+func chooseIn(
+	t *testing.T, db *testkit.PostgresDatabase, rules tablechoice.Rules, names ...string,
+) (*tablechoice.Result, error) {
+	t.Helper()
 	src, err := postgres.OpenSource(t.Context(), db.ConnString())
 	if err != nil {
 		t.Fatal(err)
@@ -137,5 +145,48 @@ func TestHeirs(t *testing.T) {
 	}
 	if !result.Choices["public.bosses"].NoRows || result.Choices["public.orders"].NoRows {
 		t.Errorf("without rows are %+v", result.Choices)
+	}
+}
+
+// TestKeysInPostgres follows keys that refer to a table without the rows of its heirs, and to a partition alone.
+func TestKeysInPostgres(t *testing.T) {
+	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, `
+CREATE TABLE people (id int PRIMARY KEY, keep bool);
+CREATE TABLE staff () INHERITS (people);
+CREATE TABLE visits (n int, person int REFERENCES people);
+CREATE TABLE days (id int, kind int, keep bool, PRIMARY KEY (id, kind)) PARTITION BY LIST (kind);
+CREATE TABLE "the 'holidays'" PARTITION OF days FOR VALUES IN (1) PARTITION BY LIST (kind);
+CREATE TABLE free PARTITION OF "the 'holidays'" DEFAULT;
+CREATE TABLE workdays PARTITION OF days DEFAULT;
+CREATE UNIQUE INDEX ON free (id);
+CREATE TABLE trips (n int, day int, kind int, FOREIGN KEY (day, kind) REFERENCES "the 'holidays'");
+CREATE TABLE walks (n int, day int REFERENCES free (id));
+INSERT INTO people VALUES (1, false), (2, true);
+INSERT INTO staff VALUES (1, true);
+INSERT INTO visits VALUES (1, 1), (2, 2), (3, NULL);
+INSERT INTO days VALUES (1, 1, false), (2, 1, true), (1, 2, true);
+INSERT INTO trips VALUES (1, 1, 1), (2, 2, 1), (3, 1, NULL);
+INSERT INTO walks VALUES (1, 1), (2, 2), (3, NULL);`)
+	both := namepattern.Set{pattern(t, "people"), pattern(t, "days")}
+	var rules []tablechoice.Rule
+	for _, p := range both {
+		rules = append(rules, tablechoice.Rule{Pattern: p, Where: "keep"})
+	}
+	result, err := chooseIn(t, db, tablechoice.Rules{Tables: rules})
+	if err != nil || result.LeftOut != nil {
+		t.Fatal(result, err)
+	}
+	for _, table := range []string{"visits", "trips", "walks"} {
+		where := result.Choices["public."+table].Selection.Where
+		got := db.Query(t, "SELECT n FROM "+table+" WHERE "+where+" ORDER BY n")
+		if fmt.Sprint(got) != "[[2] [3]]" {
+			t.Errorf("of %s, %v come along", table, got)
+		}
+	}
+	for name, rules := range map[string]tablechoice.Rules{"no tables": {Exclude: both}, "no rows": {NoRows: both}} {
+		if result, err = chooseIn(t, db, rules); err != nil || len(result.LeftOut) != 3 {
+			t.Errorf("%s: left out are %q, %v", name, result.LeftOut, err)
+		}
 	}
 }

@@ -121,6 +121,7 @@ type table struct {
 	noRows     bool
 
 	keys       []key
+	hasHeirs   bool // tables inherit from it, whose rows are not read with its own
 	restricted bool // a condition may leave out rows
 	state      state
 	where      string

@@ -86,10 +86,11 @@ func (s *session) lookUpDefinitions(ctx context.Context, byOID map[string]*known
 func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, []*source.Sequence, error) {
 	var d struct {
 		source.Definition
-		Readable  []bool            `json:"readable"` // whether each of the sequences is
-		Ancestors []source.Ancestor `json:"ancestors"`
-		Refusing  []string          `json:"refusing"` // columns whose domain refuses NULL
-		Hidden    bool              `json:"hidden"`
+		Readable   []bool             `json:"readable"` // whether each of the sequences is
+		Ancestors  []source.Ancestor  `json:"ancestors"`
+		Partitions []source.TableName `json:"partitions"`
+		Refusing   []string           `json:"refusing"` // columns whose domain refuses NULL
+		Hidden     bool               `json:"hidden"`
 	}
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, nil, fmt.Errorf("postgres: %s: %w", r, err)
@@ -105,7 +106,7 @@ func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, 
 		d.Columns[i].RefusesNull = slices.Contains(d.Refusing, d.Columns[i].Name)
 	}
 	d.Dialect, d.Schema, d.Name = source.PostgreSQL, r.schema, r.name
-	d.Definition.Ancestors, d.Definition.Hidden = d.Ancestors, d.Hidden
+	d.Definition.Ancestors, d.Definition.Partitions, d.Definition.Hidden = d.Ancestors, d.Partitions, d.Hidden
 	d.IsView = r.kind == "v" || r.kind == "m"
 	var sequences []*source.Sequence
 	for i := range min(len(d.Sequences), len(d.Readable)) {
@@ -202,6 +203,7 @@ SELECT c.oid, pg_catalog.json_build_object(
 	'refusing', (` + refusingSQL + `),
 	'ancestors', CASE WHEN EXISTS (SELECT FROM pg_catalog.pg_inherits i WHERE i.inhrelid = c.oid)
 		THEN (` + ancestorsSQL + `) END,
+	'partitions', CASE c.relkind WHEN 'p' THEN (` + partitionsSQL + `) END,
 	'sequences', s.list, 'readable', s.readable, 'hidden', NOT ` + visible + `)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN (` + lacksSQL + `) AS l(of, list) ON l.of = c.oid
@@ -234,6 +236,15 @@ const ancestorsSQL = `
 		SELECT c.oid, c.relname, n.nspname, ` + visible + ` AS visible
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = a.inhparent
 	) AS p ON true`
+
+// partitionsSQL returns the partitions of the relation c, also those of partitions.
+const partitionsSQL = `
+	WITH RECURSIVE part AS (
+		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid
+		UNION SELECT i.inhrelid FROM part JOIN pg_catalog.pg_inherits i ON i.inhparent = part.inhrelid)
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('Schema', n.nspname, 'Name', r.relname))
+	FROM part JOIN pg_catalog.pg_class r ON r.oid = part.inhrelid
+	JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace`
 
 // commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
 // each of which takes five times as long to begin as this one to run.
