@@ -10,6 +10,7 @@
 //	notes.txt              ──────────▶      notes.txt          as it is
 //	theirs.csv.zst.age     ──────────▶      theirs.csv.zst.age as it is: no identity opens it
 //	mail.txt.age           ──────────▶      mail.txt.age       as it is, if it is armored (PEM)
+//	cut.pdf.age            ──────────▶      cut.pdf.age        as it is: its end is missing
 //	orders/, in parts      ──────────▶      orders.csv         the text of all parts, with one header
 //
 // A table that was exported in parts is the directory of its parts. It is shown as a file if the encrypted manifest of

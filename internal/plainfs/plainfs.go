@@ -37,6 +37,9 @@ type Config struct {
 	// Armored hears, as Unopened does, of an encrypted file that is armored (PEM). It is shown as it is.
 	Armored func(name string)
 
+	// Damaged hears, as Unopened does, of an encrypted file that is cut or has bytes too many. It is shown as it is.
+	Damaged func(name string)
+
 	// Memory bounds the frames that are decoded or kept, in bytes; 0 is 32 MiB. A single frame may take half of it.
 	Memory int64
 }
@@ -48,6 +51,7 @@ type FS struct {
 	identities []age.Identity
 	unopened   func(name string)
 	armored    func(name string)
+	damaged    func(name string)
 
 	cache  *export.Cache
 	shapes *recent.Map[fileVersion, shape]
@@ -84,6 +88,7 @@ func New(config Config) (*FS, error) {
 		identities: config.Identities,
 		unopened:   config.Unopened,
 		armored:    config.Armored,
+		damaged:    config.Damaged,
 		cache:      export.NewCache(config.Memory),
 		shapes:     recent.New[fileVersion, shape](maxShapes),
 		manifests:  recent.New[fileVersion, *tables](maxManifests),

@@ -186,6 +186,30 @@ func TestArmored(t *testing.T) {
 	}
 }
 
+// TestDamaged checks that files which are not whole are shown unchanged, and reported.
+func TestDamaged(t *testing.T) {
+	mine := newIdentity(t)
+	whole := seal(t, mine, bytes.Repeat([]byte("text"), 100_000))
+	source := fstest.MapFS{
+		"whole.age": {Data: whole},
+		"chunk.age": {Data: whole[:len(whole)-len(whole)%(64<<10+16)]},
+		"cut.age":   {Data: whole[:len(whole)*2/3]},
+		"head.age":  {Data: whole[:50]},
+		"more.age":  {Data: append(bytes.Clone(whole), 'x')},
+		"empty.age": {},
+		"not.age":   {Data: []byte("not age")},
+	}
+	view, heard := reported(t, func(report func(string)) Config {
+		return Config{FS: source, Identities: []age.Identity{mine}, Damaged: report}
+	})
+	if len(heard) != 4 || heard["whole.age"] || heard["empty.age"] || heard["not.age"] {
+		t.Errorf("heard of %v", heard)
+	}
+	if shown, err := fs.ReadFile(view, "cut.age"); err != nil || !bytes.Equal(shown, source["cut.age"].Data) {
+		t.Errorf("a file that is cut is shown as %.40q, %v", shown, err)
+	}
+}
+
 func TestView(t *testing.T) {
 	mine, theirs := newIdentity(t), newIdentity(t)
 	text := rows(testkit.Fewer(300_000))

@@ -129,7 +129,7 @@ type mounting struct {
 	report  *MountReport
 	start   time.Time
 
-	unopenedOnce, armoredOnce sync.Once // for the warnings about files that are not decrypted
+	unopenedOnce, armoredOnce, damagedOnce sync.Once // for the warnings about files that are not decrypted
 }
 
 func (m *mounting) run(ctx context.Context, url string) (err error) {
@@ -251,7 +251,7 @@ func (m *mounting) decrypted(ctx context.Context, config plainfs.Config) (fs.FS,
 		}
 		config.Identities = append(config.Identities, more...)
 	}
-	config.Memory, config.Unopened, config.Armored = frameMemory, m.unopened, m.armored
+	config.Memory, config.Unopened, config.Armored, config.Damaged = frameMemory, m.unopened, m.armored, m.damaged
 	return plainfs.New(config)
 }
 
@@ -268,6 +268,14 @@ func (m *mounting) armored(name string) {
 	m.armoredOnce.Do(func() {
 		m.app.Console.Warn(fmt.Sprintf("%s is armored, and is shown as it is, as are others like it; "+
 			"culvert decrypt opens them", ui.Name(name)))
+	})
+}
+
+// damaged warns of the first file that is not decrypted because it is not whole.
+func (m *mounting) damaged(name string) {
+	m.damagedOnce.Do(func() {
+		m.app.Console.Warn(fmt.Sprintf("%s is damaged or incomplete, and is shown as it is, as are others like it; "+
+			"culvert verify checks every byte", ui.Name(name)))
 	})
 }
 
