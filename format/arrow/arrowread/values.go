@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"culvert/format/internal/untyped"
+	"culvert/source"
 )
 
 // reader makes the texts of values. Its err is the first damage that it finds.
@@ -179,7 +180,7 @@ func (r *reader) value(a *array, i int64) {
 			}
 			begin := len(r.Text)
 			r.Text = append(r.Text, child.node.name...)
-			r.EndKey(begin)
+			r.EndKey(begin, source.Text)
 			r.value(child, i)
 		}
 		r.Text = append(r.Text, '}')
@@ -244,7 +245,7 @@ func (r *reader) object(a *array, i int64) {
 			return
 		}
 		r.Text = r.leaf(r.Text, key, at)
-		r.EndKey(begin)
+		r.EndKey(begin, key.node.printer.Kind())
 		r.value(values, j)
 	}
 	r.Text = append(r.Text, '}')

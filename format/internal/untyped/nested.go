@@ -43,11 +43,7 @@ func (n *Nested) EndJSON(begin int, kind source.Kind) Reason {
 	text := n.Text[begin:]
 	switch kind {
 	case source.Bool:
-		word := "false"
-		if string(text) == "t" {
-			word = "true"
-		}
-		n.Text = append(n.Text[:begin], word...)
+		n.endBool(begin)
 		return ""
 	case source.Number:
 		if last := len(text) - 1; last >= 0 && '0' <= text[last] && text[last] <= '9' {
@@ -67,10 +63,26 @@ func (n *Nested) EndJSON(begin int, kind source.Kind) Reason {
 	return ""
 }
 
-// EndKey makes what follows begin a key of an object of JSON.
-func (n *Nested) EndKey(begin int) {
-	n.endString(begin)
+// EndKey makes what follows begin a key of an object of JSON, which is the string of what EndJSON makes of it.
+func (n *Nested) EndKey(begin int, kind source.Kind) {
+	switch kind {
+	case source.Bytes:
+		n.endBytes(begin)
+	case source.Bool:
+		n.endBool(begin)
+		n.endString(begin)
+	default:
+		n.endString(begin)
+	}
 	n.Text = append(n.Text, ':')
+}
+
+func (n *Nested) endBool(begin int) {
+	word := "false"
+	if string(n.Text[begin:]) == "t" {
+		word = "true"
+	}
+	n.Text = append(n.Text[:begin], word...)
 }
 
 // endBytes writes binary data as PostgreSQL does, in quotes.

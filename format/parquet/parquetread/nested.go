@@ -105,7 +105,7 @@ func (a *assembler) single(n *node, list bool) (isNull bool) {
 			}
 			begin := len(a.Text)
 			a.Text = append(a.Text, child.name...)
-			a.EndKey(begin)
+			a.EndKey(begin, source.Text)
 			if a.value(child, false) {
 				a.Text = append(a.Text, "null"...)
 			}
@@ -205,7 +205,7 @@ func (a *assembler) object(n *node) {
 		if a.plain(n.nodes[0]) {
 			a.why = "a key of the map is NULL"
 		}
-		a.EndKey(begin)
+		a.EndKey(begin, n.nodes[0].leaf.printer.Kind())
 		if a.value(n.nodes[1], false) {
 			a.Text = append(a.Text, "null"...)
 		}
