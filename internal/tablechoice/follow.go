@@ -172,17 +172,36 @@ func (r *Rules) choice(t *table) (c source.Choice, err error) {
 	return c, nil
 }
 
-// holds reports whether all rows come along that a key refers to.
+// holds reports whether all that a key refers to comes along.
 func (r *Rules) holds(t *table, k *key) bool {
 	switch {
 	case k.parent.excluded:
 		return false
 	case t.noRows:
 		return true
-	case k.parent.noRows:
+	case k.parent.noRows, slices.ContainsFunc(k.referenced, k.parent.lacks),
+		slices.ContainsFunc(k.columns, t.hasDefault):
 		return false
 	}
 	return !k.parent.restricted || r.follows(t, k)
+}
+
+// lacks reports whether the values of a column do not come along. Those of a generated one follow from others.
+func (t *table) lacks(column string) bool {
+	if t.rule == nil || slices.ContainsFunc(t.definition.Columns, func(c source.ColumnDefinition) bool {
+		return c.Name == column && c.Generated != ""
+	}) {
+		return false
+	}
+	return slices.Contains(t.rule.WithoutColumns, column) ||
+		len(t.rule.Columns) > 0 && !slices.Contains(t.rule.Columns, column)
+}
+
+// hasDefault reports whether rows have a default in a column, and not NULL, since its values do not come along.
+func (t *table) hasDefault(column string) bool {
+	return t.lacks(column) && slices.ContainsFunc(t.definition.Columns, func(c source.ColumnDefinition) bool {
+		return c.Name == column && c.Default != "" && !strings.HasPrefix(strings.ToUpper(c.Default), "NULL")
+	})
 }
 
 // state is how far the condition of a table is known.

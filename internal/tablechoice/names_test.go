@@ -190,3 +190,36 @@ INSERT INTO walks VALUES (1, 1), (2, 2), (3, NULL);`)
 		}
 	}
 }
+
+// TestKeysWithoutColumns leaves out columns of keys: the rows then have NULL, or a default that may refer to no row.
+func TestKeysWithoutColumns(t *testing.T) {
+	db := testkit.Postgres(t).NewDatabase(t)
+	db.Exec(t, `
+CREATE TABLE people (id int PRIMARY KEY, code int UNIQUE, twice int GENERATED ALWAYS AS (id * 2) STORED UNIQUE);
+CREATE TABLE a (a int, b int REFERENCES people (code), c int REFERENCES people, d int REFERENCES people (twice));
+CREATE TABLE b (h int, e int REFERENCES people, f int DEFAULT 7 REFERENCES people, g int DEFAULT NULL REFERENCES people);`)
+	for text, rules := range map[string][]tablechoice.Rule{
+		"(b) (f)": {
+			{Pattern: pattern(t, "people"), WithoutColumns: []string{"code"}},
+			{Pattern: pattern(t, "b"), WithoutColumns: []string{"e", "f", "g"}},
+		},
+		"(b)": {
+			{Pattern: pattern(t, "people"), Columns: []string{"id"}},
+			{Pattern: pattern(t, "b"), Columns: []string{"f", "h"}},
+		},
+	} {
+		result, err := chooseIn(t, db, tablechoice.Rules{Tables: rules})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, choice := range []source.Choice{result.Choices["public.a"], result.Choices["public.b"]} {
+			for _, c := range choice.WithoutKeys {
+				got = append(got, "("+strings.Join(c.Columns, ", ")+")")
+			}
+		}
+		if strings.Join(got, " ") != text || len(result.LeftOut) != len(got) {
+			t.Errorf("left out are %q, want %s", result.LeftOut, text)
+		}
+	}
+}

@@ -12,8 +12,8 @@
 //     Conditions are of one statement for each table, so they read the snapshot of the rows, and tables may be read in
 //     parts.
 //
-//   - A foreign key is left out, and named, if the rows that it refers to do not all come along: since the table or its
-//     rows are left out, or since the key is not followed.
+//   - A foreign key is left out, and named, if the rows that it refers to do not all come along: since the table, its
+//     rows or its columns are left out, or since the key is not followed.
 //
 // The definitions of the tables say how they refer to each other. Rules may add references that the database does not
 // have.
