@@ -197,7 +197,8 @@ func TestKeysWithoutColumns(t *testing.T) {
 	db.Exec(t, `
 CREATE TABLE people (id int PRIMARY KEY, code int UNIQUE, twice int GENERATED ALWAYS AS (id * 2) STORED UNIQUE);
 CREATE TABLE a (a int, b int REFERENCES people (code), c int REFERENCES people, d int REFERENCES people (twice));
-CREATE TABLE b (h int, e int REFERENCES people, f int DEFAULT 7 REFERENCES people, g int DEFAULT NULL REFERENCES people);`)
+CREATE TABLE b (h int, e int REFERENCES people, f int DEFAULT 7 REFERENCES people,
+	g int DEFAULT NULL REFERENCES people);`)
 	for text, rules := range map[string][]tablechoice.Rule{
 		"(b) (f)": {
 			{Pattern: pattern(t, "people"), WithoutColumns: []string{"code"}},
