@@ -89,7 +89,7 @@ type Definition struct {
 	Ancestors []Ancestor `json:"-"`
 
 	// Partitions are those whose rows it has, also through others. A foreign key may refer to one alone.
-	Partitions []TableName `json:"-"`
+	Partitions []Partition `json:"-"`
 
 	// Hidden says that the Name without the Schema finds another table or none: in PostgreSQL, by the search path.
 	Hidden bool `json:"hidden,omitempty"`
@@ -100,6 +100,12 @@ type Definition struct {
 	// After are statements that complete a table that has its rows, such as triggers that stand for clauses of another
 	// system. Only package culvert/sink/dialect writes them, so JSON never has any.
 	After []string `json:"-"`
+}
+
+// Partition is a partition of a table, or of another partition.
+type Partition struct {
+	TableName
+	Keys []Constraint // foreign keys that only its rows have
 }
 
 // Ancestor is a table from which another one inherits, or of which it is a partition.

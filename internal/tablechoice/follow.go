@@ -1,7 +1,6 @@
 package tablechoice
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ type key struct {
 	constraint source.Constraint // zero for the latter
 	columns    []string
 	parent     *table
+	within     *source.TableName // the partition whose rows alone have the key
 	partition  *source.TableName // of the parent, if the key refers to it alone
 	referenced []string
 	cut        bool
@@ -38,8 +38,8 @@ func (e *CircleError) Error() string {
 func (r *Rules) link(tables []*table) error {
 	byName := map[source.TableName]*table{}
 	for _, t := range tables {
-		for _, name := range t.definition.Partitions {
-			byName[name] = t
+		for _, p := range t.definition.Partitions {
+			byName[p.TableName] = t
 		}
 	}
 	for _, t := range tables {
@@ -51,25 +51,11 @@ func (r *Rules) link(tables []*table) error {
 				of.hasHeirs = true
 			}
 		}
-		for _, c := range t.definition.Constraints {
-			of, ok := c.Reference()
-			if !ok {
-				continue
+		t.addKeys(byName, nil, t.definition.Constraints)
+		for i := range t.definition.Partitions {
+			if p := &t.definition.Partitions[i]; byName[p.TableName] == t {
+				t.addKeys(byName, &p.TableName, p.Keys)
 			}
-			name := source.TableName{Schema: cmp.Or(of.Schema, t.definition.Schema), Name: of.Table}
-			parent := byName[name]
-			if parent == nil {
-				continue // it is not among these tables, so nothing is known of it
-			}
-			k := key{constraint: c, columns: of.Columns, parent: parent, referenced: of.Key}
-			if name != parent.identifier() {
-				k.partition = &name
-			}
-			if k.referenced == nil {
-				k.referenced = parent.definition.PrimaryKey()
-			}
-			k.cut = len(k.referenced) != len(k.columns) || t.cuts(k.columns)
-			t.keys = append(t.keys, k)
 		}
 		if err := t.addReferences(tables); err != nil {
 			return err
@@ -77,6 +63,33 @@ func (r *Rules) link(tables []*table) error {
 	}
 	r.restrict(tables)
 	return nil
+}
+
+// addKeys adds the foreign keys that a table has, or a partition alone.
+func (t *table) addKeys(byName map[source.TableName]*table, within *source.TableName, constraints []source.Constraint) {
+	for _, c := range constraints {
+		of, ok := c.Reference()
+		if !ok {
+			continue
+		}
+		name := source.TableName{Schema: of.Schema, Name: of.Table}
+		if name.Schema == "" {
+			name.Schema = t.definition.Schema
+		}
+		parent := byName[name]
+		if parent == nil {
+			continue // it is not among these tables, so nothing is known of it
+		}
+		k := key{constraint: c, columns: of.Columns, within: within, parent: parent, referenced: of.Key}
+		if name != parent.identifier() {
+			k.partition = &name
+		}
+		if k.referenced == nil {
+			k.referenced = parent.definition.PrimaryKey()
+		}
+		k.cut = len(k.referenced) != len(k.columns) || t.cuts(k.columns)
+		t.keys = append(t.keys, k)
+	}
 }
 
 // cuts reports whether the key of columns is cut.
@@ -165,7 +178,7 @@ func (r *Rules) choice(t *table) (c source.Choice, err error) {
 		}
 	}
 	for i := range t.keys {
-		if k := &t.keys[i]; k.constraint.Kind != "" && !r.holds(t, k) {
+		if k := &t.keys[i]; k.constraint.Kind != "" && k.within == nil && !r.holds(t, k) {
 			c.WithoutKeys = append(c.WithoutKeys, k.constraint)
 		}
 	}
@@ -285,6 +298,9 @@ func (t *table) sql(column ...string) string {
 func (t *table) refersTo(k *key, condition string) string {
 	var b strings.Builder
 	b.WriteByte('(')
+	if k.within != nil {
+		b.WriteString("NOT " + t.isIn(k.within) + " OR ")
+	}
 	for _, name := range k.columns {
 		if t.isNullable(name) {
 			b.WriteString(t.sql(name) + " IS NULL OR ")
@@ -299,13 +315,17 @@ func (t *table) refersTo(k *key, condition string) string {
 		b.WriteString(k.parent.sql(k.referenced[i]) + " = " + t.sql(name) + " AND ")
 	}
 	if k.partition != nil {
-		name := dialect.Quote(source.PostgreSQL, k.partition.Schema) + "." +
-			dialect.Quote(source.PostgreSQL, k.partition.Name)
-		b.WriteString(k.parent.sql("tableoid") + " IN (SELECT relid FROM pg_catalog.pg_partition_tree('" +
-			strings.ReplaceAll(name, "'", "''") + "')) AND ")
+		b.WriteString(k.parent.isIn(k.partition) + " AND ")
 	}
 	b.WriteString(inParentheses(condition) + "))")
 	return b.String()
+}
+
+// isIn returns the condition that a row of a table of PostgreSQL is one of a partition.
+func (t *table) isIn(p *source.TableName) string {
+	name := dialect.Quote(source.PostgreSQL, p.Schema) + "." + dialect.Quote(source.PostgreSQL, p.Name)
+	return t.sql("tableoid") + " IN (SELECT relid FROM pg_catalog.pg_partition_tree('" +
+		strings.ReplaceAll(name, "'", "''") + "'))"
 }
 
 // inParentheses returns a condition in parentheses. It may end in a comment.

@@ -171,6 +171,13 @@ func (r *Rules) choose(tables []*table) (*Result, error) {
 			result.withoutKeys = append(result.withoutKeys, source.KeyName{Table: t.identifier(), Name: k.Name})
 			result.LeftOut = append(result.LeftOut, t.leftOut(k.Columns))
 		}
+		for i := range t.keys {
+			if k := &t.keys[i]; k.within != nil && !r.holds(t, k) {
+				name := source.KeyName{Table: *k.within, Name: k.constraint.Name}
+				result.withoutKeys = append(result.withoutKeys, name)
+				result.LeftOut = append(result.LeftOut, t.leftOut(k.columns))
+			}
+		}
 		if !choice.Selection.IsZero() || choice.NoRows || choice.WithoutKeys != nil {
 			result.Choices[t.name] = choice
 		}

@@ -88,7 +88,7 @@ func (s *session) readDefinition(r *relation, text []byte) (*source.Definition, 
 		source.Definition
 		Readable   []bool             `json:"readable"` // whether each of the sequences is
 		Ancestors  []source.Ancestor  `json:"ancestors"`
-		Partitions []source.TableName `json:"partitions"`
+		Partitions []source.Partition `json:"partitions"`
 		Refusing   []string           `json:"refusing"` // columns whose domain refuses NULL
 		Hidden     bool               `json:"hidden"`
 	}
@@ -237,14 +237,16 @@ const ancestorsSQL = `
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = a.inhparent
 	) AS p ON true`
 
-// partitionsSQL returns the partitions of the relation c, also those of partitions.
+// partitionsSQL returns the partitions of the relation c, also those of partitions, with the foreign keys that they do
+// not have from it.
 const partitionsSQL = `
 	WITH RECURSIVE part AS (
 		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid
 		UNION SELECT i.inhrelid FROM part JOIN pg_catalog.pg_inherits i ON i.inhparent = part.inhrelid)
-	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('Schema', n.nspname, 'Name', r.relname))
-	FROM part JOIN pg_catalog.pg_class r ON r.oid = part.inhrelid
-	JOIN pg_catalog.pg_namespace n ON n.oid = r.relnamespace`
+	SELECT pg_catalog.json_agg(pg_catalog.json_build_object('Schema', n.nspname, 'Name', c.relname,
+		'Keys', (` + constraintsSQL + ` AND o.contype = 'f' AND o.conparentid = 0)))
+	FROM part JOIN pg_catalog.pg_class c ON c.oid = part.inhrelid
+	JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace`
 
 // commentSQL begins a statement on the comment of an object. The functions that return comments are statements too,
 // each of which takes five times as long to begin as this one to run.
