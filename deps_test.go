@@ -58,6 +58,7 @@ var neighbours = []struct{ from, to, reason string }{
 	{"internal/sqlsource", "source", "it is about the selections and the parts of a source"},
 	{"internal/tablechoice", "source", "it chooses tables of a source by their definitions"},
 	{"internal/tablechoice", "sink/dialect", "which quotes names for all systems"},
+	{"sink/grammar", "internal/canonical", "which knows the usual form of a moment"},
 	{"sink/grammar", "source", "it is about the values of a source"},
 	{"sink/dialect", "source", "it translates the definitions of a source"},
 	{"format/charset", "format", "its errors are those of a row"},

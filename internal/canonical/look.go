@@ -78,7 +78,7 @@ func (j *jsonInLine) digit(line []byte, at, end int) bool {
 // moment takes a moment such as 2026-01-02 03:04:05.120, which is in UTC.
 func (j *jsonInLine) moment(line []byte, at, end int) bool {
 	text := line[at:end]
-	if !isMoment(text) {
+	if !IsUsualMoment(text) {
 		return false
 	}
 	j.copy(line, at+len(withoutZerosOf(text)), end)
@@ -89,7 +89,7 @@ func (j *jsonInLine) moment(line []byte, at, end int) bool {
 // localMoment takes such a moment of a column without a zone, which ends in a zero.
 func (j *jsonInLine) localMoment(line []byte, at, end int) bool {
 	text := line[at:end]
-	if !isMoment(text) {
+	if !IsUsualMoment(text) {
 		return false
 	}
 	j.copy(line, at+len(withoutZerosOf(text)), end)
@@ -113,9 +113,9 @@ func withoutZerosOf(text []byte) []byte {
 
 const usualMoment = "0000-00-00 00:00:00"
 
-// isMoment reports whether a text is a day and a time of day in the usual form, which may have a fraction. It looks at
-// eight bytes at a time.
-func isMoment(text []byte) bool {
+// IsUsualMoment reports whether a text is a day and a time of day as in 2026-01-02 03:04:05.120. The month and the day
+// may be 0, and the hour may be more than 23. It looks at eight bytes at a time.
+func IsUsualMoment(text []byte) bool {
 	n := len(text)
 	if n < len(usualMoment) || !dayForm.begins(text) || !hourForm.begins(text[8:]) || !timeForm.begins(text[11:]) ||
 		!isUsualDay(text) {
@@ -181,7 +181,7 @@ func isUsualDay(text []byte) bool {
 
 // isOtherMoment reports whether a time without a zone is not as it is usually printed, or ends in a zero.
 func isOtherMoment(text []byte) bool {
-	return !isMoment(text) || len(text) > len(usualMoment) && text[len(text)-1] == '0'
+	return !IsUsualMoment(text) || len(text) > len(usualMoment) && text[len(text)-1] == '0'
 }
 
 // isOtherDay does the same for a day.
