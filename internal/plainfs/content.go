@@ -12,15 +12,6 @@ import (
 	"culvert/export"
 )
 
-// ageIntro is how age files of any version begin.
-const ageIntro = "age-encryption.org/"
-
-func begins(src io.ReaderAt, intro string) bool {
-	begin := make([]byte, len(intro))
-	n, _ := src.ReadAt(begin, 0) // the file has been read, and what cannot be read again is no news
-	return string(begin[:n]) == intro
-}
-
 // content is an encrypted file that is open, or one that turned out not to be.
 type content struct {
 	fs     *FS
@@ -76,7 +67,7 @@ func (c *content) look(name string, config export.ReadConfig) (shape, error) {
 		c.fs.unopened(name)
 	case text == nil && errors.Is(err, export.ErrSequential) && c.fs.armored != nil:
 		c.fs.armored(name)
-	case errors.Is(err, agefile.ErrCorrupt) && c.fs.damaged != nil && begins(src, ageIntro):
+	case errors.Is(err, agefile.ErrCorrupt) && c.fs.damaged != nil:
 		c.fs.damaged(name)
 	}
 	switch {
