@@ -324,7 +324,7 @@ func (t *filling) sumColumns() error {
 		return nil
 	}
 	v.read = canonical.TypesOf(t.job.columns.types, "")
-	return t.setLines()
+	return t.setLines(&t.prep.values.lines)
 }
 
 // compareColumns compares the sum of the values of a piece with the manifest.

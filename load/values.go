@@ -147,7 +147,7 @@ func (t *filling) sumValues() error {
 			v.read = v.loaded // the sum of a batch is that of what it becomes
 		}
 	}
-	return t.setLines()
+	return t.setLines(&t.prep.values.lines)
 }
 
 // prepareBatches prepares rows that loaders take as batches, or as what can be made of CSV at once. If they are read
@@ -159,22 +159,18 @@ func (t *filling) prepareBatches() error {
 		}
 		return nil
 	}
-	encoder, err := format.CSV{}.Encoder(t.job.columns.types)
-	if err != nil {
-		return err
-	}
-	t.prep.lines, t.prep.loaded = encoder.(format.LineEncoder)
+	t.prep.loaded = true
 	t.prep.fitter, _ = t.table.(sink.Fitter)
-	return nil
+	return t.setLines(&t.prep.lines)
 }
 
-// setLines has the lines of values that are summed up made as CSV.
-func (t *filling) setLines() error {
+// setLines has lines that are summed up made as CSV.
+func (t *filling) setLines(lines *format.LineEncoder) error {
 	encoder, err := format.CSV{}.Encoder(t.job.columns.types)
 	if err != nil {
 		return err
 	}
-	t.prep.values.lines = encoder.(format.LineEncoder)
+	*lines = encoder.(format.LineEncoder)
 	return nil
 }
 
