@@ -137,7 +137,7 @@ func (d *Dir) create(ctx context.Context, name string, replace bool) (place.File
 		}
 	}
 	directory := path.Dir(name)
-	if err := d.hold(directory); err != nil {
+	if err := d.hold(directory, filepath.Dir(local)); err != nil {
 		return nil, errors.Join(f.named("create", err), d.removeEmpty(directory))
 	}
 	if err := f.begin(d.held[directory].Dir, local); err != nil {
@@ -172,13 +172,9 @@ func (f *file) begin(dir *publish.Dir, local string) (err error) {
 var errNotRegular = fmt.Errorf("%w and is not a regular file", fs.ErrExist)
 
 // hold opens a directory for one more file, and makes it if it is missing. The lock must be held.
-func (d *Dir) hold(name string) error {
+func (d *Dir) hold(name, local string) error {
 	if d.held[name] == nil {
 		if err := d.mkdir(name); err != nil {
-			return err
-		}
-		local, err := localize("create", name)
-		if err != nil {
 			return err
 		}
 		opened, err := publish.OpenDir(d.root, local)
