@@ -6,10 +6,10 @@ import "strings"
 // Letter case does not count, as in MySQL, MariaDB and SQLite, and in conditions that people write.
 func mentioned(expression string, names []string) string {
 	if len(names) > 0 {
-		expression = withoutTexts(expression)
+		expression = strings.ToLower(withoutTexts(expression))
 	}
 	for _, name := range names {
-		if contains(strings.ToLower(expression), strings.ToLower(name)) {
+		if contains(expression, strings.ToLower(name)) {
 			return name
 		}
 	}

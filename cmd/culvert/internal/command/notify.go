@@ -154,20 +154,16 @@ func writeMetrics(file string, r *WorkReport, err error) error {
 // ownFigures is how a file of figures begins.
 const ownFigures = "# HELP culvert_"
 
-// isOther reports whether a file is there and has something else than figures, such as a database.
-func isOther(file string) bool {
+// refuseOther refuses a file that has something else than figures, such as a database.
+func refuseOther(file string) error {
 	f, err := os.Open(file)
 	if err != nil {
-		return false
+		return nil //nolint:nilerr // to write it says what is wrong
 	}
 	begin := make([]byte, len(ownFigures))
 	n, _ := io.ReadFull(f, begin)
 	_ = f.Close() // it was only read
-	return n > 0 && string(begin[:n]) != ownFigures
-}
-
-func refuseOther(file string) error {
-	if isOther(file) {
+	if n > 0 && string(begin[:n]) != ownFigures {
 		return Usagef("the file %q has no figures of culvert, and is not overwritten", file)
 	}
 	return nil

@@ -62,7 +62,10 @@ func ancestorsOf(t mask.Table, column string, distance int) (names []name) {
 func inLowerCase(names []name) []name {
 	lower := slices.Clone(names)
 	for i := range lower {
-		lower[i].parts = strings.Split(strings.ToLower(strings.Join(lower[i].parts, "\x00")), "\x00")
+		lower[i].parts = slices.Clone(lower[i].parts)
+		for j, part := range lower[i].parts {
+			lower[i].parts[j] = strings.ToLower(part)
+		}
 	}
 	return lower
 }
