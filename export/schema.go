@@ -53,8 +53,8 @@ func (p *Plan) separate(src source.Source) {
 }
 
 // SchemaOnly writes the Schema of the plan, and a manifest without rows. If statements of the Schema do not make the
-// tables, the manifest has the definitions of those that are named. They need to be named also for masks, which leave
-// out positions. An existing manifest is treated as by [Plan.Tables].
+// tables, the manifest has the definitions of those that are named. Name all of them if there are masks, which leave
+// out the positions of sequences. An existing manifest is treated as by [Plan.Tables].
 func (p *Plan) SchemaOnly(ctx context.Context, to place.Place, src source.Source, names []string) error {
 	if p.Schema == nil {
 		return errors.New("export: there is no schema")

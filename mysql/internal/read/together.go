@@ -36,7 +36,7 @@ func (c Config) Open(ctx context.Context, url string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	settings.Several = true // those of users are prepared
+	settings.Several = true // a statement of a user is prepared, and so a single one
 	first, err := connect(ctx, settings)
 	if err != nil {
 		return nil, err

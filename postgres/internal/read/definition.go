@@ -237,8 +237,8 @@ const ancestorsSQL = `
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = a.inhparent
 	) AS p ON true`
 
-// partitionsSQL returns the partitions of the relation c, also those of partitions, with the foreign keys that they do
-// not have from it.
+// partitionsSQL returns the partitions of the relation c, also those of partitions. Each has the foreign keys that are
+// its own: that it does not have from a table above it.
 const partitionsSQL = `
 	WITH RECURSIVE part AS (
 		SELECT i.inhrelid FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid

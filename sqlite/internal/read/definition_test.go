@@ -66,7 +66,7 @@ func TestDefineAll(t *testing.T) {
 	}
 }
 
-// TestExpressions finds those of generated columns, wherever a statement has other parentheses, commas and words.
+// TestExpressions finds the expressions of generated columns, also beside other parentheses, commas and words.
 func TestExpressions(t *testing.T) {
 	const odd = `CREATE TABLE "as (x, (" (
 	a DECIMAL(10, 2) DEFAULT (cast(1 AS INT)) CHECK (a IN (1, 2, CAST('as (' AS INT))), -- AS (no)

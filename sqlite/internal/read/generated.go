@@ -2,7 +2,7 @@ package read
 
 import "strings"
 
-// expressions returns those of the generated columns that a statement makes a table with, by the positions of the
+// expressions returns the expressions of the generated columns in a CREATE TABLE statement, by the positions of the
 // columns. SQLite keeps them nowhere else.
 func expressions(create string) map[int]string {
 	all := map[int]string{}
